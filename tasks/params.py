@@ -1,0 +1,248 @@
+"""Every number of the pipeline: typed, frozen, loaded once, refused when impossible. Imports neither torch nor mlflow.
+
+`params.yaml` is the active profile; `infra/profiles/` holds others. Units: lengths in tokens, shares in 0..1.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from tasks.errors import ParameterError
+from tasks.records import Domain
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[int, Field(ge=1)]
+RL_STAGES = ("stage1", "stage2", "stage3", "memory", "stage4")
+
+
+class Section(BaseModel):
+    """Base of all sections: immutable; an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CorpusParams(Section):
+    """Which documents are read and how they are split. `folder` adds a folder of txt, md and csv files."""
+
+    countries: bool
+    folder: Path | None
+    development_share: Share
+    test_share: Share
+
+
+class SynthesisParams(Section):
+    """How many questions each path asks for per split, and how hard."""
+
+    questions_per_domain: Positive  # training split
+    test_questions_per_domain: Positive  # per length bucket
+    max_hops: Annotated[int, Field(ge=2, le=10)]
+    self_play_rounds: Positive
+    history_size: Positive  # SPELL keeps 3
+    solver_votes: Positive  # SPELL asks 8 verifiers
+
+
+class FilteringParams(Section):
+    """Verification and balance (QwenLong-L1.5 §3.4, §4.2)."""
+
+    grounding_samples: Positive
+    robustness_samples: Positive
+    near_duplicate_similarity: Share
+    pass_rate_bins: Positive
+
+
+class SamplingParams(Section):
+    """Rollout sampling (QwenLong-L1.5 §4.1: 0.7, 0.95)."""
+
+    temperature: Annotated[float, Field(gt=0.0)]
+    top_p: Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+class NoClipping(Section):
+    """Keep the negative gradient of every token."""
+
+    type: Literal["none"]
+
+
+class AbsoluteClipping(Section):
+    """Drop negative gradients whose entropy (nats) exceeds `threshold` (QwenLong-L1.5 Eq. 8–10)."""
+
+    type: Literal["absolute"]
+    level: Literal["token", "sequence"]
+    threshold: Annotated[float, Field(gt=0.0)]
+
+
+class QuantileClipping(Section):
+    """Drop negative gradients whose entropy exceeds the batch quantile of negative tokens or sequences."""
+
+    type: Literal["quantile"]
+    level: Literal["token", "sequence"]
+    quantile: Share
+
+
+Clipping = Annotated[NoClipping | AbsoluteClipping | QuantileClipping, Field(discriminator="type")]
+
+
+class EntropyControlParams(Section):
+    """AEPO's hysteresis thresholds in nats (QwenLong-L1.5 Eq. 11 and Fig. 11)."""
+
+    low: Annotated[float, Field(ge=0.0)]
+    high: Annotated[float, Field(gt=0.0)]
+
+    @model_validator(mode="after")
+    def ordered(self) -> Self:
+        if self.low >= self.high:
+            raise ValueError(f"low = {self.low} must be below high = {self.high}; lower it or raise high")
+        return self
+
+
+class StageParams(Section):
+    """One RL stage: its limits in tokens and its number of updates."""
+
+    max_input_tokens: Positive
+    max_output_tokens: Positive
+    steps: Positive
+    questions: Positive  # how many curated questions the stage draws from
+
+
+class MemoryParams(Section):
+    """The memory agent (QwenLong-L1.5 §4.4): chunk by chunk, a memory and a plan."""
+
+    chunk_tokens: Positive
+    memory_tokens: Positive
+    plan_tokens: Positive
+    window: Positive
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        need = self.chunk_tokens + 2 * self.memory_tokens + 2 * self.plan_tokens
+        if need > self.window:
+            raise ValueError(
+                f"chunk_tokens + 2·memory_tokens + 2·plan_tokens = {need} exceeds window = {self.window} "
+                "(old and new memory and plan share it with the chunk); shrink the chunk or the memory"
+            )
+        return self
+
+
+class RLParams(Section):
+    """The trainer (QwenLong-L1.5 §4): one update per batch, purely on-policy, no KL."""
+
+    engine: Literal["local"]
+    group_size: Annotated[int, Field(ge=2)]  # G
+    batch_prompts: Positive
+    learning_rate: Annotated[float, Field(gt=0.0)]
+    warmup_steps: Annotated[int, Field(ge=0)]
+    max_gradient_norm: Annotated[float, Field(gt=0.0)]
+    sampling: SamplingParams
+    advantage: Literal["domain", "group", "mean_only"]
+    clipping: Clipping
+    entropy_control: EntropyControlParams | None
+    domain_weights: dict[Domain, Annotated[float, Field(ge=0.0)]]
+    checkpoint_every: Positive  # steps between resume points
+    unscored_alarm_share: Share
+    stages: dict[Literal["stage1", "stage2", "stage3", "memory", "stage4"], StageParams]
+
+    @model_validator(mode="after")
+    def whole(self) -> Self:
+        missing = [name for name in RL_STAGES if name not in self.stages]
+        if missing:
+            raise ValueError(f"stages lacks {', '.join(missing)}; every RL stage needs its limits")
+        if not any(self.domain_weights.values()):
+            raise ValueError("domain_weights are all 0; give at least one domain a positive weight")
+        lengths = [self.stages[name].max_input_tokens for name in ("stage1", "stage2", "stage3")]
+        if lengths != sorted(lengths):
+            raise ValueError(f"max_input_tokens of stages 1–3 are {lengths}; they must not shrink")
+        return self
+
+
+class CurateParams(Section):
+    """Difficulty-aware retrospective sampling between stages (QwenLong-L1.5 §4.2; QwenLong-L1 §3.2)."""
+
+    samples: Positive  # rollouts per question under the next stage's limits
+    retrospective_share: Share  # of a stage's questions drawn from shorter, still hard ones
+
+
+class MergeParams(Section):
+    """SCE merge of the stage-3 model and the memory expert (QwenLong-L1.5 §4.4; unpublished numbers)."""
+
+    select_topk: Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+class EvaluationParams(Section):
+    """Held-out evaluation."""
+
+    samples: Positive  # k of avg@k
+    long_multiples: tuple[Positive, ...]  # document length in windows for the memory agent
+    long_questions: Positive
+    bootstrap_resamples: Positive
+
+
+class TrackingParams(Section):
+    """Where MLflow keeps runs; a relative sqlite path lies in the checkout."""
+
+    uri: str
+    experiment: str
+
+
+class Params(Section):
+    """The whole parameter file."""
+
+    profile: str
+    seed: int
+    threads: Positive
+    base_model: Path
+    corpus: CorpusParams
+    synthesis: SynthesisParams
+    filtering: FilteringParams
+    rl: RLParams
+    curate: CurateParams
+    memory: MemoryParams
+    merge: MergeParams
+    evaluation: EvaluationParams
+    tracking: TrackingParams
+
+
+def load_params(path: Path = Path("params.yaml"), overrides: tuple[str, ...] = ()) -> Params:
+    """Read a parameter file and apply `key.sub=value` overrides (values in YAML).
+
+    Raises:
+        ParameterError: the file is missing or not YAML, a key is unknown, a value is of the wrong type or impossible.
+    """
+    try:
+        tree: Any = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError as error:
+        raise ParameterError(f"{path} does not exist; run from the checkout or pass --params FILE") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{path} is not readable YAML: {error}") from error
+    if not isinstance(tree, dict):
+        raise ParameterError(f"{path} holds {type(tree).__name__}, not a mapping of sections")
+    for override in overrides:
+        _apply(tree, override)
+    try:
+        return Params.model_validate(tree)
+    except ValidationError as error:
+        lines = [
+            f"{'.'.join(str(part) for part in problem['loc'])} = {problem['input']!r}: {problem['msg']}"
+            for problem in error.errors()
+        ]
+        raise ParameterError(f"{path}: " + "; ".join(lines)) from error
+
+
+def _apply(tree: dict[str, Any], override: str) -> None:
+    key, separator, text = override.partition("=")
+    if not separator or not key:
+        raise ParameterError(f"--set {override!r} is not of the form key.sub=value")
+    *parents, leaf = key.split(".")
+    node = tree
+    for part in parents:
+        child = node.get(part)
+        if not isinstance(child, dict):
+            raise ParameterError(f"--set {override!r}: {part!r} is no section; known here: {', '.join(node)}")
+        node = child
+    if leaf not in node:
+        raise ParameterError(f"--set {override!r}: unknown key {leaf!r}; known here: {', '.join(node)}")
+    try:
+        node[leaf] = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ParameterError(f"--set {override!r}: the value is not YAML: {error}") from error

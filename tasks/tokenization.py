@@ -1,0 +1,98 @@
+"""Chat prompts as token ids, with control tokens inside documents kept as plain text."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tasks.errors import CheckpointError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+    from transformers import PreTrainedTokenizerFast
+
+_PLACE = "7CONTENTx7"  # stands for the content while the template is rendered
+
+
+class ChatTokenizer:
+    """A model's tokenizer and chat template; text from outside can never become a control token."""
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast") -> None:
+        rendered = tokenizer.apply_chat_template(
+            [{"role": "user", "content": _PLACE}], tokenize=False, add_generation_prompt=True
+        )
+        head, place, tail = str(rendered).partition(_PLACE)
+        if not place:
+            raise CheckpointError("the chat template drops the user's content; use a template that renders it")
+        self._tokenizer = tokenizer
+        self._plain = _without_control_tokens(tokenizer)
+        self._head: list[int] = tokenizer.encode(head, add_special_tokens=False)
+        self._tail: list[int] = tokenizer.encode(tail, add_special_tokens=False)
+        self.end_id = _known_id(tokenizer.eos_token_id, "eos_token")
+        self.pad_id = _known_id(tokenizer.pad_token_id, "pad_token")
+
+    @classmethod
+    def load(cls, folder: Path) -> "ChatTokenizer":
+        """Load from a HF folder.
+
+        Raises:
+            CheckpointError: no usable tokenizer with a chat template lies there.
+        """
+        if not (folder / "tokenizer.json").is_file():
+            raise CheckpointError(f"{folder} holds no tokenizer.json; give a HF model folder with a fast tokenizer")
+        from transformers import AutoTokenizer
+
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        if tokenizer.chat_template is None:
+            raise CheckpointError(f"{folder} has no chat template; add chat_template.jinja")
+        return cls(tokenizer)
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer with its chat template into a HF folder."""
+        self._tokenizer.save_pretrained(folder)
+
+    def encode(self, text: str) -> list[int]:
+        """Ids of plain text; control tokens written in it are spelled out."""
+        return self._plain.encode(text, add_special_tokens=False).ids
+
+    def encode_reply(self, text: str) -> list[int]:
+        """Ids of a trusted reply, where tags such as <think> are control tokens (for supervised data only)."""
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+    def count(self, text: str) -> int:
+        """Number of tokens of plain text."""
+        return len(self.encode(text))
+
+    def prompt_ids(self, content: str) -> list[int]:
+        """Ids of a one-turn chat with the generation prompt at its end."""
+        return [*self._head, *self.encode(content), *self._tail]
+
+    def prompt_length(self, content: str) -> int:
+        """Tokens of the whole rendered prompt."""
+        return len(self._head) + self.count(content) + len(self._tail)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of ids; thinking and memory tags stay visible, padding and end tokens do not."""
+        kept = [token for token in ids if token not in (self.end_id, self.pad_id)]
+        return str(self._tokenizer.decode(kept, skip_special_tokens=False)).strip()
+
+
+def _known_id(token_id: object, name: str) -> int:
+    if not isinstance(token_id, int):
+        raise CheckpointError(f"the tokenizer defines no {name}; set it in tokenizer_config.json")
+    return token_id
+
+
+def _without_control_tokens(tokenizer: "PreTrainedTokenizerFast") -> "Tokenizer":
+    """A copy that does not know the added tokens which mark control: all but plain words.
+
+    Not every control token is flagged special (Qwen3's <think> is not), so markup characters decide.
+    """
+    from tokenizers import Tokenizer
+
+    tree = json.loads(tokenizer.backend_tokenizer.to_str())
+    tree["added_tokens"] = [token for token in tree["added_tokens"] if not set(token["content"]) & set("<>|[]")]
+    tree["post_processor"] = None
+    tree["truncation"] = tree["padding"] = None
+    return Tokenizer.from_str(json.dumps(tree))
