@@ -47,6 +47,10 @@ class ChatTokenizer:
             raise CheckpointError(f"{folder} has no chat template; add chat_template.jinja")
         return cls(tokenizer)
 
+    def __len__(self) -> int:
+        """Size of the vocabulary, control and added tokens included."""
+        return len(self._tokenizer)
+
     def save(self, folder: Path) -> None:
         """Write the tokenizer with its chat template into a HF folder."""
         self._tokenizer.save_pretrained(folder)
