@@ -1,26 +1,41 @@
-"""Every number of the pipeline: typed, frozen, loaded once, refused when impossible. Imports neither torch nor mlflow.
+"""Every number of the pipeline: typed, frozen, loaded once, refused when impossible. Imports no torch.
 
 `params.yaml` is the active profile; `infra/profiles/` holds others. Units: lengths in tokens, shares in 0..1.
 """
 
+import difflib
+from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from tasks.errors import ParameterError
 from tasks.records import Domain
 
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[int, Field(ge=1)]
+
+def _no_boolean(value: object) -> object:
+    """Pydantic would read `true` as 1."""
+    if isinstance(value, bool):
+        raise ValueError("is true or false; write a number")
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_no_boolean)]  # "2e-6" is text to YAML and a number here
+Share = Annotated[Number, Field(ge=0.0, le=1.0)]
+Whole = Annotated[int, Field(ge=0, strict=True)]
+Positive = Annotated[int, Field(ge=1, strict=True)]
+Seed = Annotated[int, Field(ge=0, lt=2**32, strict=True)]
+Text = Annotated[str, Field(min_length=1)]
 RL_STAGES = ("stage1", "stage2", "stage3", "memory", "stage4")
 
 
 class Section(BaseModel):
-    """Base of all sections: immutable; an unknown key is an error."""
+    """Base of all sections: immutable; an unknown key, an infinity or a NaN is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class CorpusParams(Section):
@@ -31,13 +46,22 @@ class CorpusParams(Section):
     development_share: Share
     test_share: Share
 
+    @model_validator(mode="after")
+    def leaves_training(self) -> Self:
+        held_out = self.development_share + self.test_share
+        if held_out >= 1.0:
+            raise ValueError(
+                f"development_share + test_share = {held_out} leaves nothing to train on; lower one of them"
+            )
+        return self
+
 
 class SynthesisParams(Section):
     """How many questions each path asks for per split, and how hard."""
 
     questions_per_domain: Positive  # training split
     test_questions_per_domain: Positive  # per length bucket
-    max_hops: Annotated[int, Field(ge=2, le=10)]
+    max_hops: Annotated[Positive, Field(ge=2, le=10)]
     self_play_rounds: Positive
     history_size: Positive  # SPELL keeps 3
     solver_votes: Positive  # SPELL asks 8 verifiers
@@ -55,8 +79,8 @@ class FilteringParams(Section):
 class SamplingParams(Section):
     """Rollout sampling (QwenLong-L1.5 §4.1: 0.7, 0.95)."""
 
-    temperature: Annotated[float, Field(gt=0.0)]
-    top_p: Annotated[float, Field(gt=0.0, le=1.0)]
+    temperature: Annotated[Number, Field(gt=0.0)]
+    top_p: Annotated[Number, Field(gt=0.0, le=1.0)]
 
 
 class NoClipping(Section):
@@ -70,7 +94,7 @@ class AbsoluteClipping(Section):
 
     type: Literal["absolute"]
     level: Literal["token", "sequence"]
-    threshold: Annotated[float, Field(gt=0.0)]
+    threshold: Annotated[Number, Field(gt=0.0)]
 
 
 class QuantileClipping(Section):
@@ -87,8 +111,8 @@ Clipping = Annotated[NoClipping | AbsoluteClipping | QuantileClipping, Field(dis
 class EntropyControlParams(Section):
     """AEPO's hysteresis thresholds in nats (QwenLong-L1.5 Eq. 11 and Fig. 11)."""
 
-    low: Annotated[float, Field(ge=0.0)]
-    high: Annotated[float, Field(gt=0.0)]
+    low: Annotated[Number, Field(ge=0.0)]
+    high: Annotated[Number, Field(gt=0.0)]
 
     @model_validator(mode="after")
     def ordered(self) -> Self:
@@ -128,17 +152,17 @@ class MemoryParams(Section):
 class RLParams(Section):
     """The trainer (QwenLong-L1.5 §4): one update per batch, purely on-policy, no KL."""
 
-    engine: Literal["local"]
-    group_size: Annotated[int, Field(ge=2)]  # G
+    engine: Literal["local", "verl"]
+    group_size: Annotated[Positive, Field(ge=2)]  # G
     batch_prompts: Positive
-    learning_rate: Annotated[float, Field(gt=0.0)]
-    warmup_steps: Annotated[int, Field(ge=0)]
-    max_gradient_norm: Annotated[float, Field(gt=0.0)]
+    learning_rate: Annotated[Number, Field(gt=0.0)]
+    warmup_steps: Whole
+    max_gradient_norm: Annotated[Number, Field(gt=0.0)]
     sampling: SamplingParams
     advantage: Literal["domain", "group", "mean_only"]
     clipping: Clipping
     entropy_control: EntropyControlParams | None
-    domain_weights: dict[Domain, Annotated[float, Field(ge=0.0)]]
+    domain_weights: dict[Domain, Annotated[Number, Field(ge=0.0)]]
     checkpoint_every: Positive  # steps between resume points
     unscored_alarm_share: Share
     stages: dict[Literal["stage1", "stage2", "stage3", "memory", "stage4"], StageParams]
@@ -166,14 +190,16 @@ class CurateParams(Section):
 class MergeParams(Section):
     """SCE merge of the stage-3 model and the memory expert (QwenLong-L1.5 §4.4; unpublished numbers)."""
 
-    select_topk: Annotated[float, Field(gt=0.0, le=1.0)]
+    select_topk: Annotated[Number, Field(gt=0.0, le=1.0)]
 
 
 class EvaluationParams(Section):
     """Held-out evaluation."""
 
     samples: Positive  # k of avg@k
-    long_multiples: tuple[Positive, ...]  # document length in windows for the memory agent
+    long_multiples: Annotated[
+        tuple[Positive, ...], Field(min_length=1)
+    ]  # document length in windows for the memory agent
     long_questions: Positive
     bootstrap_resamples: Positive
 
@@ -181,15 +207,15 @@ class EvaluationParams(Section):
 class TrackingParams(Section):
     """Where MLflow keeps runs; a relative sqlite path lies in the checkout."""
 
-    uri: str
-    experiment: str
+    uri: Text
+    experiment: Text
 
 
 class Params(Section):
     """The whole parameter file."""
 
-    profile: str
-    seed: int
+    profile: Text
+    seed: Seed
     threads: Positive
     base_model: Path
     corpus: CorpusParams
@@ -207,26 +233,58 @@ def load_params(path: Path = Path("params.yaml"), overrides: tuple[str, ...] = (
     """Read a parameter file and apply `key.sub=value` overrides (values in YAML).
 
     Raises:
-        ParameterError: the file is missing or not YAML, a key is unknown, a value is of the wrong type or impossible.
+        ParameterError: the file is missing or not YAML, a key is unknown, a value mistyped or impossible.
     """
-    try:
-        tree: Any = yaml.safe_load(path.read_text("utf-8"))
-    except FileNotFoundError as error:
-        raise ParameterError(f"{path} does not exist; run from the checkout or pass --params FILE") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ParameterError(f"{path} is not readable YAML: {error}") from error
-    if not isinstance(tree, dict):
-        raise ParameterError(f"{path} holds {type(tree).__name__}, not a mapping of sections")
+    tree = _read_tree(path)
     for override in overrides:
         _apply(tree, override)
     try:
         return Params.model_validate(tree)
     except ValidationError as error:
-        lines = [
-            f"{'.'.join(str(part) for part in problem['loc'])} = {problem['input']!r}: {problem['msg']}"
-            for problem in error.errors()
-        ]
-        raise ParameterError(f"{path}: " + "; ".join(lines)) from error
+        raise ParameterError(
+            f"{path}: " + "; ".join(_explained(problem) for problem in error.errors())
+        ) from error
+
+
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML's plain types; a key given twice is an error instead of a silent win of the last."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+        twice = [key for number, key in enumerate(keys) if key in keys[:number]]
+        if twice:
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{twice[0]!r} is given twice", node.start_mark
+            )
+        return super().construct_mapping(node, deep)
+
+
+def _read_tree(path: Path) -> dict[str, Any]:
+    try:
+        tree: Any = yaml.load(path.read_text("utf-8"), _UniqueKeyLoader)  # noqa: S506  a SafeLoader
+    except FileNotFoundError as error:
+        raise ParameterError(f"{path} does not exist; run from the checkout or pass --params FILE") from error
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{path} is not readable YAML: {error}") from error
+    if not isinstance(tree, dict):
+        raise ParameterError(f"{path} holds {type(tree).__name__}, not a mapping of sections")
+    return tree
+
+
+def _explained(problem: ErrorDetails) -> str:
+    """Name the key, its value, the rule, and for an unknown key the most similar known one."""
+    key = ".".join(str(part) for part in problem["loc"])
+    rule = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "missing":
+        return f"{key} is missing; add it (infra/profiles/ holds complete files)"
+    if isinstance(problem["input"], dict):  # the rule is about the whole section and names the values
+        return f"{key}: {rule}"
+    if problem["type"] != "extra_forbidden":
+        return f"{key} = {problem['input']!r}: {rule}"
+    name = str(problem["loc"][-1])
+    known = {field for section in Section.__subclasses__() for field in section.model_fields} - {name}
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"{key} is no parameter here; " + (f"did you mean {close[0]}?" if close else "remove it")
 
 
 def _apply(tree: dict[str, Any], override: str) -> None:

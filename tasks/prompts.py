@@ -75,7 +75,7 @@ def judge_prompt(question: str, gold: str, answer: str) -> str:
 
 
 _UPDATE = re.compile(r"<memory>(.*?)</memory>\s*<plan>(.*?)</plan>", re.DOTALL)
-_PROPOSAL = re.compile(r"Question:\s*(.+?\?)\s*Answer:\s*(.+?)\s*\.?\s*$", re.DOTALL)
+_PROPOSAL = re.compile(r"Question\s*:\s*(.+?\?)\s*Answer\s*:\s*(.+?)\s*\.?\s*$", re.DOTALL)
 _VERDICT = re.compile(r"\b(not\s+)?(in)?correct\b", re.IGNORECASE)
 
 

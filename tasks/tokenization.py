@@ -40,9 +40,11 @@ class ChatTokenizer:
         """
         if not (folder / "tokenizer.json").is_file():
             raise CheckpointError(f"{folder} holds no tokenizer.json; give a HF model folder with a fast tokenizer")
-        from transformers import AutoTokenizer
+        from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         tokenizer = AutoTokenizer.from_pretrained(folder)
+        if not isinstance(tokenizer, PreTrainedTokenizerFast):
+            raise CheckpointError(f"{folder} holds a {type(tokenizer).__name__}; a fast tokenizer is needed")
         if tokenizer.chat_template is None:
             raise CheckpointError(f"{folder} has no chat template; add chat_template.jinja")
         return cls(tokenizer)
@@ -57,7 +59,8 @@ class ChatTokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Ids of plain text; control tokens written in it are spelled out."""
-        return self._plain.encode(text, add_special_tokens=False).ids
+        ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids
+        return ids
 
     def encode_reply(self, text: str) -> list[int]:
         """Ids of a trusted reply, where tags such as <think> are control tokens (for supervised data only)."""

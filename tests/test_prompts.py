@@ -35,6 +35,7 @@ def test_a_broken_update_is_none(text: str) -> None:
 def test_a_proposal_is_read() -> None:
     expected = Proposal("What is the capital of Chad?", "N'Djamena")
     assert parse_proposal("Question: What is the capital of Chad? Answer: N'Djamena.") == expected
+    assert parse_proposal("Question : What is the capital of Chad? Answer : N'Djamena.") == expected
     assert parse_proposal("Question: no mark Answer: x") is None
 
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.artifacts import atomic_folder, stage_lock, write_json
+from tasks.artifacts import atomic_folder, stage_lock, write_json, write_text
+from tasks.base_model.exam import LOG, write_card
 from tasks.base_model.lessons import (
     Lesson,
     School,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 HIDDEN, LAYERS, HEADS, HEAD_DIM = 128, 2, 2, 64
 ROPE_BASE = 10_000.0
-STEPS = 14_000  # the stopping rule
+STEPS = 8_000  # the stopping rule
 INDUCTION_STEPS = 1_500
 LEARNING_RATE, WARMUP_STEPS, DECAY_FROM = 1.0e-3, 100, 0.6  # linear decay to 5 % after 60 % of the steps
 SAVE_EVERY, LOG_EVERY = 500, 100
@@ -99,7 +100,7 @@ def build_model(vocabulary_size: int, pad_id: int, end_id: int) -> "Qwen3ForCaus
         Qwen3Config(
             vocab_size=vocabulary_size, hidden_size=HIDDEN, intermediate_size=2 * HIDDEN, num_hidden_layers=LAYERS,
             num_attention_heads=HEADS, num_key_value_heads=HEADS, head_dim=HEAD_DIM, max_position_embeddings=8192,
-            tie_word_embeddings=True, rope_theta=ROPE_BASE, attn_implementation="sdpa",
+            tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
             pad_token_id=pad_id, eos_token_id=end_id, bos_token_id=None,
         )
     )
@@ -209,7 +210,7 @@ def _write_model(output: Path, model: "Qwen3ForCausalLM", tokenizer: ChatTokeniz
     with atomic_folder(output) as folder:
         model.save_pretrained(folder)
         tokenizer.save(folder)
-        (folder / "training_log.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in progress.log), "utf-8")
+        write_text(folder / LOG, "".join(json.dumps(entry) + "\n" for entry in progress.log))
 
 
 def main() -> int:
@@ -220,6 +221,7 @@ def main() -> int:
     try:
         with stage_lock("pretrain"):
             pretrain(arguments.output, arguments.seed)
+            write_card(arguments.output)
     except PipelineError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -71,8 +71,12 @@ def make_world(pools: Mapping[str, Sequence[str]], regions: Sequence[str], size:
     for position in range(size):
         kind = rng.choice(("geography", "geography", "society", "report", "dialogue"))
         documents.append(_document(kind, position, countries, pools, rng))
-    texts = tuple(text for text in dict.fromkeys(documents) if text)
-    return World(texts, _facts(texts), pools)
+    return world_of([text for text in dict.fromkeys(documents) if text], pools)
+
+
+def world_of(documents: Sequence[str], pools: Mapping[str, Sequence[str]]) -> World:
+    """The world that these documents state."""
+    return World(tuple(documents), _facts(documents), pools)
 
 
 def _shuffled_countries(

@@ -51,4 +51,7 @@ def test_a_report_holds_one_row_per_country() -> None:
         Country(name, "Region", "C", "", "", "", "", "", (("languages", count),))
         for name, count in (("Chad", 2), ("Mali", 1))
     ]
-    assert list(rows(render.report("Region", "languages", some))) == [("Chad", "languages", 2), ("Mali", "languages", 1)]
+    assert list(rows(render.report("Region", "languages", some))) == [
+        ("Chad", "languages", 2),
+        ("Mali", "languages", 1),
+    ]

@@ -1,0 +1,173 @@
+"""The reference engine: one process, fp32, prompts shared among their samples in rollouts and updates.
+
+Axes: B turns (rows), T reply tokens, padded; b the rows of a micro-batch, with flat tokens where T stands
+alone.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from tasks.errors import PipelineError
+from tasks.generation.local import LocalGenerator
+from tasks.generation.shared_prefix import (
+    Model,
+    SharedPrompts,
+    check_supported,
+    encode_prompts,
+    forward_suffixes,
+    share_prompts,
+)
+from tasks.params import RLParams
+from tasks.rl.advantage import Advantage
+from tasks.rl.batch import TurnBatch, collate
+from tasks.rl.clipping import kept_tokens
+from tasks.rl.engines.base import Update
+from tasks.rl.entropy_control import Gate, batch_entropy, kept_sequences
+from tasks.rl.episodes import Episode
+from tasks.rl.objectives import policy_loss, score_tokens
+from tasks.tokenization import ChatTokenizer
+
+MICRO_BATCH_TOKENS = 16_384  # bounds the activations held for the backward pass
+BETAS = (0.9, 0.98)  # a stage has some tens of updates: a slower second moment would still be warming up
+WEIGHTS_FILE = "weights.safetensors"
+OPTIMISER_FILE = "optimiser.pt"
+
+
+class LocalEngine:
+    """AdamW without weight decay, constant learning rate after a linear warm-up, one update a batch."""
+
+    def __init__(
+        self,
+        model: Model,
+        tokenizer: ChatTokenizer,
+        params: RLParams,
+        advantage: Advantage,
+        micro_batch_tokens: int = MICRO_BATCH_TOKENS,
+    ) -> None:
+        check_supported(model)
+        self._model = model
+        self._tokenizer = tokenizer
+        self._params = params
+        self._advantage = advantage
+        self._micro_batch_tokens = micro_batch_tokens
+        self._optimiser = torch.optim.AdamW(model.parameters(), lr=0.0, betas=BETAS, weight_decay=0.0)
+        self._generator = LocalGenerator(model, tokenizer)
+
+    @property
+    def generator(self) -> LocalGenerator:
+        return self._generator
+
+    def update(self, episodes: Sequence[Episode], gate: Gate, step: int) -> Update:
+        """Score, gate, clip, and step once.
+
+        Raises:
+            PipelineError: entropy or gradient is not finite; the weights stay as they were.
+        """
+        batch = collate(episodes, self._advantage, self._tokenizer.end_id)
+        shared = share_prompts(batch.prompts)
+        micro_batches = shared.pack(batch.lengths, self._micro_batch_tokens)
+        whole = len(micro_batches) == 1  # then one forward pass serves entropy and gradient
+        with torch.set_grad_enabled(whole):
+            logprobs_BT, entropies_BT = self._score_all(batch, shared, micro_batches)
+        entropy = batch_entropy(entropies_BT, batch.mask_BT)
+        if self._params.entropy_control is not None:
+            gate = gate.update(entropy, self._params.entropy_control)
+        kept_BT = kept_tokens(batch.advantages_B, entropies_BT, batch.mask_BT, self._params.clipping)
+        kept_BT &= kept_sequences(gate, batch.advantages_B, batch.rewards_B)[:, None]
+        teaching_B = kept_BT.any(1) & (batch.advantages_B != 0)
+        skipped = not bool(teaching_B.any())
+        norm = 0.0
+        if not skipped:
+            if whole:
+                self._backward(batch, range(len(batch.prompts)), logprobs_BT, kept_BT)
+            else:
+                self._recompute(batch, shared, teaching_B, kept_BT)
+            norm = self._step(step)
+        kept_share = float(kept_BT.sum() / batch.mask_BT.sum())
+        return Update(entropy, gate, kept_share, norm, self._learning_rate(step), skipped)
+
+    def save_model(self, folder: Path) -> None:
+        self._model.save_pretrained(folder)
+        self._tokenizer.save(folder)
+
+    def save_state(self, folder: Path) -> None:
+        save_file(self._parameters(), folder / WEIGHTS_FILE)
+        torch.save(self._optimiser.state_dict(), folder / OPTIMISER_FILE)
+
+    @torch.no_grad()
+    def load_state(self, folder: Path) -> None:
+        saved = load_file(folder / WEIGHTS_FILE)
+        for name, parameter in self._parameters().items():
+            parameter.copy_(saved[name])
+        self._optimiser.load_state_dict(torch.load(folder / OPTIMISER_FILE, weights_only=True))
+
+    def _parameters(self) -> dict[str, Tensor]:
+        return {name: parameter.detach() for name, parameter in self._model.named_parameters()}
+
+    def _score_all(
+        self, batch: TurnBatch, shared: SharedPrompts, micro_batches: Sequence[Sequence[int]]
+    ) -> tuple[Tensor, Tensor]:
+        """Log-probabilities and entropies of all replies, as (B, T), 0 on padding."""
+        logprobs_BT, entropies_BT = torch.zeros(batch.mask_BT.shape), torch.zeros(batch.mask_BT.shape)
+        for rows in micro_batches:
+            logprobs_bT, entropies_BT[rows] = self._score(batch, shared, rows)
+            logprobs_BT = logprobs_BT.index_copy(0, torch.tensor(rows), logprobs_bT)
+        return logprobs_BT, entropies_BT
+
+    def _score(self, batch: TurnBatch, shared: SharedPrompts, rows: Sequence[int]) -> tuple[Tensor, Tensor]:
+        prompts = shared.select(rows)
+        tokens_bT, mask_bT = batch.tokens_BT[rows], batch.mask_BT[rows]
+        replies = [tokens[mask].tolist() for tokens, mask in zip(tokens_bT, mask_bT, strict=True)]
+        suffixes = [(*rest, *reply[:-1]) for rest, reply in zip(prompts.rests, replies, strict=True)]
+        encoded = encode_prompts(self._model, prompts.prefixes)
+        hidden_TD = forward_suffixes(self._model, encoded, prompts.prefix_of, suffixes)
+        predicts_T = torch.tensor(
+            [
+                place >= len(suffix) - len(reply)
+                for suffix, reply in zip(suffixes, replies, strict=True)
+                for place in range(len(suffix))
+            ]
+        )
+        logprobs_T, entropies_T = score_tokens(
+            hidden_TD[predicts_T], self._model.lm_head, tokens_bT[mask_bT], self._params.sampling.temperature
+        )
+        empty_bT = torch.zeros(mask_bT.shape)
+        return empty_bT.masked_scatter(mask_bT, logprobs_T), empty_bT.masked_scatter(mask_bT, entropies_T)
+
+    def _recompute(
+        self, batch: TurnBatch, shared: SharedPrompts, teaching_B: Tensor, kept_BT: Tensor
+    ) -> None:
+        """Second pass, with gradients, over the rows that have any."""
+        rows = teaching_B.nonzero()[:, 0].tolist()
+        lengths = batch.lengths
+        for chosen in shared.select(rows).pack([lengths[row] for row in rows], self._micro_batch_tokens):
+            micro_batch = [rows[place] for place in chosen]
+            logprobs_bT, _ = self._score(batch, shared, micro_batch)
+            self._backward(batch, micro_batch, logprobs_bT, kept_BT)
+
+    def _backward(self, batch: TurnBatch, rows: Sequence[int], logprobs_bT: Tensor, kept_BT: Tensor) -> None:
+        index = list(rows)
+        batch_tokens = int(batch.mask_BT.sum())
+        policy_loss(logprobs_bT, batch.advantages_B[index], kept_BT[index], batch_tokens).backward()
+
+    def _step(self, step: int) -> float:
+        norm = float(torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._params.max_gradient_norm))
+        if not math.isfinite(norm):
+            self._optimiser.zero_grad()
+            raise PipelineError(
+                f"the gradient norm at step {step} is {norm}; it must be finite: "
+                "lower rl.learning_rate and run again"
+            )
+        for group in self._optimiser.param_groups:
+            group["lr"] = self._learning_rate(step)
+        self._optimiser.step()
+        self._optimiser.zero_grad()
+        return norm
+
+    def _learning_rate(self, step: int) -> float:
+        return self._params.learning_rate * min(1.0, step / max(1, self._params.warmup_steps))
