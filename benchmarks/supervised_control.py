@@ -55,6 +55,7 @@ def _percent(replies: Sequence[Reply]) -> float:
 
 
 def main() -> None:
+    """The command."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cpu-seconds", type=float, required=True)
     parser.add_argument("--params", type=Path, default=Path("params.yaml"))

@@ -52,9 +52,7 @@ def reproduce(stage: str, run: Run) -> State[None]:
             return Completed(message=f"{stage} is up to date")
         trouble = lock_trouble(run.folder, lines)
         if trouble is LockTrouble.NONE:
-            raise StageFailedError(
-                _report(f"stage {stage} failed with exit code {code}; its last lines", lines)
-            )
+            raise StageFailedError(_report(f"stage {stage} failed with exit code {code}; its last lines", lines))
         others = dvc_processes(run.folder)
         if trouble is LockTrouble.BROKEN and not others:
             get_run_logger().warning(repair_lock(run.folder))

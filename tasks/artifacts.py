@@ -123,9 +123,7 @@ def _space_for(path: Path) -> Iterator[None]:
     except Exception as error:  # safetensors and torch raise types of their own
         if not _is_no_space(error):
             raise
-        raise InputError(
-            f"no space left to write {path}, which is unchanged: free some space, run again"
-        ) from error
+        raise InputError(f"no space left to write {path}, which is unchanged: free some space, run again") from error
 
 
 def _is_no_space(error: Exception) -> bool:
@@ -181,9 +179,7 @@ def _exchanged(left: Path, right: Path) -> bool:
     libc = ctypes.CDLL(None)
     if not hasattr(libc, "renameat2"):
         return False
-    return bool(
-        libc.renameat2(AT_FDCWD, os.fsencode(left), AT_FDCWD, os.fsencode(right), RENAME_EXCHANGE) == 0
-    )
+    return bool(libc.renameat2(AT_FDCWD, os.fsencode(left), AT_FDCWD, os.fsencode(right), RENAME_EXCHANGE) == 0)
 
 
 # ── hashes ──
@@ -226,9 +222,7 @@ def read_documents(path: Path) -> list[Document]:
 
 def write_questions(path: Path, questions: Sequence[Question]) -> None:
     """Write questions, one row each, columns as in `Question`; `provenance` is a JSON string."""
-    rows = [
-        {**question.model_dump(mode="json"), "provenance": _provenance(question)} for question in questions
-    ]
+    rows = [{**question.model_dump(mode="json"), "provenance": _provenance(question)} for question in questions]
     _write_rows(path, rows, _question_schema())
 
 
@@ -269,9 +263,7 @@ def _question_schema() -> "pa.Schema":
 
     text, texts, number = pa.string(), pa.list_(pa.string()), pa.int64()
     kinds = {"gold": texts, "options": texts, "document_ids": texts, "difficulty": number, "seed": number}
-    return pa.schema(
-        [pa.field(name, kinds.get(name, text), nullable=False) for name in Question.model_fields]
-    )
+    return pa.schema([pa.field(name, kinds.get(name, text), nullable=False) for name in Question.model_fields])
 
 
 def _item_schema() -> "pa.Schema":
@@ -373,9 +365,7 @@ def _provenance(question: Question) -> str:
     except (TypeError, ValueError) as error:
         raise InputError(f"question {question.id}: its provenance is not JSON: {error}") from error
     if json.loads(text) != question.provenance:
-        raise InputError(
-            f"question {question.id}: provenance changes in JSON; use lists, and strings as keys"
-        )
+        raise InputError(f"question {question.id}: provenance changes in JSON; use lists, and strings as keys")
     return text
 
 
@@ -411,24 +401,18 @@ def _read_table(path: Path, schema: "pa.Schema") -> "pa.Table":
     try:
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(
-            f"{path} is not a readable parquet file ({error}); remove it and run its stage"
-        ) from error
+        raise InputError(f"{path} is not a readable parquet file ({error}); remove it and run its stage") from error
     for field in schema:
         _check_column(path, field, table.schema)
     return table.select(schema.names)
 
 
-def _check_column(
-    path: Path, field: "pa.Field", found: "pa.Schema | pa.StructType", parent: str = ""
-) -> None:
+def _check_column(path: Path, field: "pa.Field", found: "pa.Schema | pa.StructType", parent: str = "") -> None:
     import pyarrow as pa
 
     name = f"{parent}{field.name}"
     if found.get_field_index(field.name) < 0:
-        raise InputError(
-            f"{path} lacks the column {name}; it was not written by this version: run its stage again"
-        )
+        raise InputError(f"{path} lacks the column {name}; it was not written by this version: run its stage again")
     kind = found.field(field.name).type
     if pa.types.is_struct(field.type):
         if not pa.types.is_struct(kind):

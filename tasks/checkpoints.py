@@ -65,9 +65,7 @@ def stored_tensors(folder: Path) -> dict[str, StoredTensor]:
         raise CheckpointError(f"{folder}: {', '.join(missing)} is missing; {REMEDY}")
     if stale := sorted(on_disk - expected):
         raise CheckpointError(f"{folder}: {', '.join(stale)} does not belong to this checkpoint; {REMEDY}")
-    tensors = {
-        name: tensor for shard in sorted(expected) for name, tensor in _read_header(folder / shard).items()
-    }
+    tensors = {name: tensor for shard in sorted(expected) for name, tensor in _read_header(folder / shard).items()}
     if weight_map is not None:
         _check_index(folder, weight_map, tensors)
     return tensors
@@ -80,9 +78,7 @@ def _weight_map(folder: Path, on_disk: set[str]) -> dict[str, str] | None:
             raise CheckpointError(f"{folder / INDEX_FILE} holds no weight_map; {REMEDY}")
         return weight_map
     if not on_disk:
-        raise CheckpointError(
-            f"{folder} holds no safetensors weights (pickled ones are never loaded); {REMEDY}"
-        )
+        raise CheckpointError(f"{folder} holds no safetensors weights (pickled ones are never loaded); {REMEDY}")
     return None
 
 

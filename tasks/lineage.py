@@ -70,12 +70,8 @@ def write_lineage(
     """
     missing = sorted(set(inputs) - set(input_hashes))
     if missing:
-        raise InputError(
-            f"no hash was taken of the inputs {', '.join(missing)} of {stage}; take it before the run"
-        )
-    sources = {
-        name: Source(path=_in_checkout(path), sha256=input_hashes[name]) for name, path in inputs.items()
-    }
+        raise InputError(f"no hash was taken of the inputs {', '.join(missing)} of {stage}; take it before the run")
+    sources = {name: Source(path=_in_checkout(path), sha256=input_hashes[name]) for name, path in inputs.items()}
     lineage = Lineage(
         stage=stage,
         parents=tuple(_parent(path, sources) for path in parents),
@@ -101,9 +97,7 @@ def read_lineage(folder: Path) -> Lineage | None:
     try:
         return Lineage.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        raise CheckpointError(
-            f"{file} is damaged: {error.errors()[0]['msg']}; run its stage again"
-        ) from error
+        raise CheckpointError(f"{file} is damaged: {error.errors()[0]['msg']}; run its stage again") from error
 
 
 @dataclass
@@ -134,9 +128,7 @@ def _add_checkpoint(branch: "Tree", folder: Path, trace: _Trace) -> None:
     lineage = read_lineage(folder) if folder.is_dir() else None
     if lineage is None:
         return
-    branch.add(
-        f"made by {lineage.stage}, commit {lineage.git_commit or 'unknown'}, run {lineage.run_id or 'none'}"
-    )
+    branch.add(f"made by {lineage.stage}, commit {lineage.git_commit or 'unknown'}, run {lineage.run_id or 'none'}")
     parents = {parent.path for parent in lineage.parents}
     for name, source in lineage.inputs.items():
         if source.path not in parents:
@@ -207,9 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prog="python -m tasks.lineage",
         description="Resolve a checkpoint back to the documents of its questions.",
     )
-    parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT", help="a folder such as checkpoints/stage4"
-    )
+    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="a folder such as checkpoints/stage4")
     options = parser.parse_args(argv)
     with one_line_errors():
         from rich.console import Console

@@ -241,9 +241,7 @@ def load_params(path: Path = Path("params.yaml"), overrides: tuple[str, ...] = (
     try:
         return Params.model_validate(tree)
     except ValidationError as error:
-        raise ParameterError(
-            f"{path}: " + "; ".join(_explained(problem) for problem in error.errors())
-        ) from error
+        raise ParameterError(f"{path}: " + "; ".join(_explained(problem) for problem in error.errors())) from error
 
 
 class _UniqueKeyLoader(yaml.SafeLoader):
@@ -253,9 +251,7 @@ class _UniqueKeyLoader(yaml.SafeLoader):
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = [key for number, key in enumerate(keys) if key in keys[:number]]
         if twice:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"{twice[0]!r} is given twice", node.start_mark
-            )
+            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]!r} is given twice", node.start_mark)
         return super().construct_mapping(node, deep)
 
 

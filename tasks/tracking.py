@@ -218,9 +218,7 @@ def _hash_of(flat: Mapping[str, str]) -> str:
 # ── the store ──
 
 
-def _open_run(
-    params: Params, name: str, pipeline: str, flat: Mapping[str, str]
-) -> tuple["MlflowClient", str, str]:
+def _open_run(params: Params, name: str, pipeline: str, flat: Mapping[str, str]) -> tuple["MlflowClient", str, str]:
     """Return the client, the stage's run and its parent.
 
     One process at a time: parallel first starts would race to make the schema and the experiment.

@@ -67,9 +67,7 @@ def test_help_is_light(command: str) -> None:
     assert answer.stdout.splitlines()[-1] == "exit 0 []"
 
 
-@pytest.mark.parametrize(
-    "command", [command for command in COMMANDS if command != "tasks.base_model.pretrain"]
-)
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "tasks.base_model.pretrain"])
 def test_bad_parameters_are_refused_before_anything_heavy_loads(command: str) -> None:
     answer = probe(command, *NEEDED.get(command, []), "--params", "no-such-file.yaml")
     assert answer.stdout.splitlines()[-1] == "exit 2 []", answer.stdout + answer.stderr

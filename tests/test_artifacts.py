@@ -86,9 +86,7 @@ def test_json_of_records_and_what_json_lacks(tmp_path: Path) -> None:
         mean: float
         where: Path
 
-    write_json(
-        tmp_path / "x.json", {"score": Score(math.nan, Path("a/b")), "item": DOCUMENT, 1: (math.inf, 0.5)}
-    )
+    write_json(tmp_path / "x.json", {"score": Score(math.nan, Path("a/b")), "item": DOCUMENT, 1: (math.inf, 0.5)})
     read = json.loads((tmp_path / "x.json").read_text("utf-8"))
     assert read == {
         "score": {"mean": None, "where": "a/b"},
@@ -138,9 +136,7 @@ def test_another_error_passes_and_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_the_leavings_of_a_killed_writer_are_swept(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
-    )
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
     (tmp_path / f".x.{int(ended.stdout)}.tmp").mkdir()
     alive = tmp_path / f".x.{os.getppid()}.tmp"
     alive.write_text("another writer's")
@@ -158,9 +154,7 @@ def test_a_killed_writer_leaves_the_old_content(tmp_path: Path) -> None:
         "os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL); "
         f"artifacts.write_text(pathlib.Path({str(target)!r}), 'new')"
     )
-    assert (
-        subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=False).returncode == -signal.SIGKILL
-    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, check=False).returncode == -signal.SIGKILL
     assert target.read_text() == "old"
     assert len(hidden(tmp_path)) == 1
     write_text(target, "newer")
@@ -179,9 +173,7 @@ def test_a_folder_takes_the_place_of_another_whole(tmp_path: Path) -> None:
         assert hidden(tmp_path) == []
 
 
-def test_without_an_exchange_a_folder_is_replaced_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_an_exchange_a_folder_is_replaced_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifacts, "_exchanged", lambda left, right: False)
     test_a_folder_takes_the_place_of_another_whole(tmp_path)
 
@@ -316,9 +308,7 @@ def test_the_schema_is_verls(tmp_path: Path) -> None:
     rows = pq.read_table(tmp_path / "x.parquet").to_pylist()
     assert list(rows[0]) == ["data_source", "prompt", "ability", "reward_model", "extra_info"]
     assert rows[0]["data_source"] == "multi_hop"
-    assert rows[0]["prompt"] == [
-        {"role": "user", "content": answer_prompt(ITEM.documents, QUESTION.question)}
-    ]
+    assert rows[0]["prompt"] == [{"role": "user", "content": answer_prompt(ITEM.documents, QUESTION.question)}]
     assert [row["reward_model"] for row in rows] == [
         {"style": "rule", "ground_truth": "Accra"},
         {"style": "rule", "ground_truth": '["Accra", "Lomé"]'},
@@ -333,9 +323,7 @@ def test_items_load_with_datasets(tmp_path: Path) -> None:
     from datasets import load_dataset
 
     write_items(tmp_path / "x.parquet", [ITEM])
-    loaded = load_dataset(
-        "parquet", data_files=str(tmp_path / "x.parquet"), cache_dir=str(tmp_path), split="train"
-    )
+    loaded = load_dataset("parquet", data_files=str(tmp_path / "x.parquet"), cache_dir=str(tmp_path), split="train")
     assert loaded[0]["reward_model"] == {"style": "rule", "ground_truth": "Accra"}
     assert loaded[0]["extra_info"]["documents"] == list(ITEM.documents)
 

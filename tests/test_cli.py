@@ -41,9 +41,7 @@ def test_a_stage_without_names_gets_parameters_only(scratch: Path) -> None:
     assert seen[0].profile == "tiny"
 
 
-def fails(
-    argv: list[str], capsys: pytest.CaptureFixture[str], stage: Callable[..., None] = nothing
-) -> tuple[int, str]:
+def fails(argv: list[str], capsys: pytest.CaptureFixture[str], stage: Callable[..., None] = nothing) -> tuple[int, str]:
     with pytest.raises(SystemExit) as caught:
         run(argv, stage)
     assert isinstance(caught.value.code, int)
@@ -132,9 +130,7 @@ def test_help_needs_the_standard_library_only() -> None:
         "try: stage_command('Train.', ('stage1',), print, ['--help'])\n"
         "finally: print(sorted({'pydantic', 'yaml', 'torch', 'mlflow', 'transformers'} & set(sys.modules)))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines()[-1] == "[]"
 
 

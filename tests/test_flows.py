@@ -252,9 +252,7 @@ def test_only_dvc_itself_can_complain_about_locks(tmp_path):
 
 def child_of(pipeline: Path, script: str) -> tuple[subprocess.Popen[str], psutil.Process]:
     """Start a group leader with a child of its own that would outlive it; return both."""
-    process = subprocess.Popen(
-        ["bash", "-c", script], start_new_session=True, stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen(["bash", "-c", script], start_new_session=True, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     return process, psutil.Process(int(process.stdout.readline()))
 
@@ -379,8 +377,6 @@ def test_help_and_refusals_come_before_prefect_is_imported(arguments, code):
         f"except SystemExit as stopped: assert stopped.code == {code}, stopped.code\n"
         "assert not {'prefect', 'dvc', 'torch', 'mlflow'} & sys.modules.keys()\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("\n") == (1 if code else 0)

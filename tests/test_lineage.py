@@ -27,9 +27,7 @@ def item(number: int, *evidence: str) -> Item:
         provenance={},
         seed=0,
     )
-    return Item(
-        question=question, documents=("Here.",), document_ids=("d9",), length_bucket=128, input_tokens=20
-    )
+    return Item(question=question, documents=("Here.",), document_ids=("d9",), length_bucket=128, input_tokens=20)
 
 
 def checkpoint(params: Params, name: str, items: Path | None, *parents: Path) -> Path:
@@ -161,9 +159,7 @@ def test_the_commit_is_recorded(scratch: Path, params: Params) -> None:
     folder = checkpoint(params, "early", None)
     assert json.loads((folder / "lineage.json").read_text())["git_commit"] is None
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "x"], check=True)
-    head = subprocess.run(
-        [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True
-    ).stdout.strip()
+    head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
     folder = checkpoint(params, "late", None)
     assert json.loads((folder / "lineage.json").read_text())["git_commit"] == head
 
@@ -184,9 +180,7 @@ def test_a_missing_checkpoint_is_one_line(scratch: Path, capsys: pytest.CaptureF
     with pytest.raises(SystemExit) as caught:
         main(["checkpoints/stage9"])
     assert caught.value.code == 2
-    assert capsys.readouterr().err.startswith(
-        "CheckpointError: checkpoints/stage9 is no checkpoint folder; name one"
-    )
+    assert capsys.readouterr().err.startswith("CheckpointError: checkpoints/stage9 is no checkpoint folder; name one")
 
 
 def test_the_command_loads_no_heavy_library() -> None:
@@ -195,7 +189,5 @@ def test_the_command_loads_no_heavy_library() -> None:
         "try: main(['--help'])\n"
         "finally: print(sorted({'torch', 'mlflow', 'transformers'} & set(sys.modules)))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines()[-1] == "[]"

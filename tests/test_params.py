@@ -121,9 +121,7 @@ def test_a_bad_override_is_refused(override: str, named: list[str]) -> None:
 
 
 def test_overrides_apply_in_order_and_read_yaml() -> None:
-    changed = load_params(
-        TINY, ("rl.group_size=4", "rl.group_size=6", "rl.learning_rate=2e-6", "corpus.folder=mine")
-    )
+    changed = load_params(TINY, ("rl.group_size=4", "rl.group_size=6", "rl.learning_rate=2e-6", "corpus.folder=mine"))
     assert (changed.rl.group_size, changed.rl.learning_rate, changed.corpus.folder) == (6, 2e-6, Path("mine"))
     assert load_params(TINY, ("rl.entropy_control=null",)).rl.entropy_control is None
 
@@ -191,7 +189,5 @@ def test_parameters_load_without_heavy_libraries() -> None:
         "load_params(Path('params.yaml')); "
         "print(sorted({'torch', 'mlflow', 'transformers', 'prefect', 'pyarrow'} & set(sys.modules)))"
     )
-    answer = subprocess.run(
-        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
-    )
+    answer = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"

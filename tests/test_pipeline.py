@@ -68,13 +68,7 @@ def covers(path: str, other: str) -> bool:
 
 
 def producers(stage: Stage) -> set[str]:
-    return {
-        other.name
-        for other in stages().values()
-        for out in other.outs
-        for dep in stage.inputs
-        if covers(out, dep)
-    }
+    return {other.name for other in stages().values() for out in other.outs for dep in stage.inputs if covers(out, dep)}
 
 
 # ── stages and commands

@@ -63,7 +63,11 @@ def test_unknown_words_are_spelled_and_kept() -> None:
     assert TINY.decode(TINY.encode("The capital of Wakanda is Birnin.")) == "The capital of Wakanda is Birnin."
 
 
-@given(st.lists(st.sampled_from(["The", "capital", "of", "Chad", "is", "(A)", "|", "7", "40", "Xyz", ".", ",", "</think>"])))
+@given(
+    st.lists(
+        st.sampled_from(["The", "capital", "of", "Chad", "is", "(A)", "|", "7", "40", "Xyz", ".", ",", "</think>"])
+    )
+)
 def test_decoded_text_encodes_to_the_same_ids(words: list[str]) -> None:
     ids = TINY.encode_reply(" ".join(words))
     assert TINY.encode_reply(TINY.decode(ids)) == ids
@@ -75,7 +79,7 @@ def test_prompt_length_counts_the_template() -> None:
 
 
 def test_a_folder_without_tokenizer_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="no tokenizer.json"):
+    with pytest.raises(CheckpointError, match=r"no tokenizer\.json"):
         ChatTokenizer.load(tmp_path)
 
 

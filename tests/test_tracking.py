@@ -135,9 +135,7 @@ def test_a_stage_is_a_child_of_its_pipeline_run(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_flow_names_its_pipeline_run(
-    client: Client, params: Params, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_flow_names_its_pipeline_run(client: Client, params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
     for flow, stage in (("swift'otter", "a"), ("swift'otter", "b"), ("calm-heron", "c")):
         monkeypatch.setenv("POSTTRAIN_PIPELINE_RUN", flow)
         with stage_run(stage, params):
@@ -224,9 +222,7 @@ def test_a_parameter_keeps_its_first_value_and_the_change_is_a_tag(client: Clien
         tracker.log_params({"lr": "2e-06", "same": 1, "new": 2})
     run = client.get_run(tracker.run_id)
     assert (run.data.params["lr"], run.data.params["same"], run.data.params["new"]) == ("1e-06", "1", "2")
-    assert {key: value for key, value in run.data.tags.items() if key.startswith("changed.")} == {
-        "changed.lr": "2e-06"
-    }
+    assert {key: value for key, value in run.data.tags.items() if key.startswith("changed.")} == {"changed.lr": "2e-06"}
 
 
 def test_a_long_parameter_is_kept_whole(client: Client, params: Params, tmp_path: Path) -> None:
@@ -240,15 +236,11 @@ def test_a_long_parameter_is_kept_whole(client: Client, params: Params, tmp_path
     assert run.data.params["edge"] == "x" * 500
     assert run.data.params["prompt_"].endswith("length:9000")
     assert not any(key.startswith("changed.") for key in run.data.tags)
-    path = download_artifacts(
-        artifact_uri=f"{run.info.artifact_uri}/params/prompt_.txt", dst_path=str(tmp_path)
-    )
+    path = download_artifacts(artifact_uri=f"{run.info.artifact_uri}/params/prompt_.txt", dst_path=str(tmp_path))
     assert Path(path).read_text("utf-8") == long
 
 
-def test_datasets_carry_their_hash_and_artifacts_are_copied(
-    client: Client, params: Params, scratch: Path
-) -> None:
+def test_datasets_carry_their_hash_and_artifacts_are_copied(client: Client, params: Params, scratch: Path) -> None:
     (scratch / "train.parquet").write_bytes(b"abc")
     (scratch / "checkpoint").mkdir()
     (scratch / "checkpoint/weights").write_bytes(b"1")
@@ -267,9 +259,7 @@ def test_datasets_carry_their_hash_and_artifacts_are_copied(
         "checkpoint",
         "train.parquet",
     ]
-    assert [entry.path for entry in client.list_artifacts(tracker.run_id, "checkpoint")] == [
-        "checkpoint/weights"
-    ]
+    assert [entry.path for entry in client.list_artifacts(tracker.run_id, "checkpoint")] == ["checkpoint/weights"]
 
 
 def test_a_failing_store_does_not_end_the_stage(
@@ -304,9 +294,7 @@ def test_where_runs_are_kept_is_no_parameter(client: Client, params: Params) -> 
         "http://a:secret@127.0.0.1:9",
     ],
 )
-def test_a_store_that_cannot_be_used_is_named(
-    scratch: Path, monkeypatch: pytest.MonkeyPatch, uri: str
-) -> None:
+def test_a_store_that_cannot_be_used_is_named(scratch: Path, monkeypatch: pytest.MonkeyPatch, uri: str) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
     with (
         pytest.raises(ParameterError, match=r"tracking\.uri = .* cannot be used") as caught,

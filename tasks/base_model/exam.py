@@ -1,18 +1,15 @@
-"""The base model's final exam and its model card: `python -m tasks.base_model.exam`.
+"""The base model's final exam and its model card.
 
 New worlds of shuffled facts, at the lengths of the RL stages: what the model can do, what guessing would give, and
 what choosing to quote the evidence first is worth.
 """
 
-import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 
-from tasks.artifacts import write_bytes, write_text
 from tasks.base_model.worlds import NEIGHBOURHOOD, Problem, World, make_problem, make_world, world_of
 from tasks.corpus.countries import load_countries, vocabulary
 from tasks.generation.base import Completion, Generator, Sampling
@@ -21,7 +18,6 @@ from tasks.records import Domain, Finish
 from tasks.rewards.extraction import extract_answer
 from tasks.tokenization import ChatTokenizer
 
-LOG = "training_log.jsonl"  # beside the weights, one entry a line
 LENGTHS = (128, 256, 512)
 QUESTIONS = 40  # per domain and length
 SAMPLES = 4
@@ -43,7 +39,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Task:
+class Exercise:
     """A question on a world, as shown."""
 
     world: World
@@ -57,15 +53,15 @@ def examine(generator: Generator, tokenizer: ChatTokenizer) -> list[Mark]:
     for length in LENGTHS:
         rng = random.Random(f"{SEED}:{length}")
         for domain in Domain:
-            tasks = [draw_task(domain, length, tokenizer, rng) for _ in range(QUESTIONS)]
-            prompts = [tokenizer.prompt_ids(task.prompt) for task in tasks]
+            exercises = [draw_exercise(domain, length, tokenizer, rng) for _ in range(QUESTIONS)]
+            prompts = [tokenizer.prompt_ids(exercise.prompt) for exercise in exercises]
             greedy = generator.generate(prompts, Sampling(0.0, 1.0, 64), SEED)
             sampled = generator.generate(prompts, Sampling(0.7, 0.95, 64, SAMPLES), SEED)
-            marks.append(_mark(domain, length, tasks, greedy, sampled))
+            marks.append(_mark(domain, length, exercises, greedy, sampled))
     return marks
 
 
-def draw_task(domain: Domain, length: int, tokenizer: ChatTokenizer, rng: random.Random) -> Task:
+def draw_exercise(domain: Domain, length: int, tokenizer: ChatTokenizer, rng: random.Random) -> Exercise:
     """A question whose documents fill the length as far as whole documents do."""
     countries = load_countries()
     pools, regions = vocabulary(countries), sorted({country.region for country in countries})
@@ -79,38 +75,40 @@ def draw_task(domain: Domain, length: int, tokenizer: ChatTokenizer, rng: random
         world = world_of(documents, pools)
         problem = make_problem(world, domain, rng)
         if problem is not None:
-            return Task(world, problem, answer_prompt(documents, problem.question, problem.options))
+            return Exercise(world, problem, answer_prompt(documents, problem.question, problem.options))
 
 
-def guesses(tasks: Sequence[Task]) -> float:
-    """Expected share right of the best blind guess: a random option; the most common number of the exam; else a
-    random stated value of the answer's kind."""
-    domain = tasks[0].problem.domain
+def guesses(exercises: Sequence[Exercise]) -> float:
+    """Expected share right of the best blind guess.
+
+    A random option; the most common number of the exam; else a random stated value of the answer's kind.
+    """
+    domain = exercises[0].problem.domain
     if domain is Domain.MULTIPLE_CHOICE:
-        return 1 / len(tasks[0].problem.options)
+        return 1 / len(exercises[0].problem.options)
     if domain is Domain.CORPUS_NUMERIC:
-        answers = Counter(task.problem.answer for task in tasks)
-        return answers.most_common(1)[0][1] / len(tasks)
-    return fmean(_candidate_share(task) for task in tasks)
+        answers = Counter(exercise.problem.answer for exercise in exercises)
+        return answers.most_common(1)[0][1] / len(exercises)
+    return fmean(_candidate_share(exercise) for exercise in exercises)
 
 
-def _candidate_share(task: Task) -> float:
-    kind = task.problem.evidence[-1].key[0]
+def _candidate_share(exercise: Exercise) -> float:
+    kind = exercise.problem.evidence[-1].key[0]
     kinds = NEIGHBOURHOOD if kind in NEIGHBOURHOOD else (kind,)
-    values = [fact.value for key, fact in task.world.facts.items() if key[0] in kinds]
-    return values.count(task.problem.answer) / len(values)
+    values = [fact.value for key, fact in exercise.world.facts.items() if key[0] in kinds]
+    return values.count(exercise.problem.answer) / len(values)
 
 
 def _mark(
     domain: Domain,
     length: int,
-    tasks: Sequence[Task],
+    exercises: Sequence[Exercise],
     greedy: Sequence[Sequence[Completion]],
     sampled: Sequence[Sequence[Completion]],
 ) -> Mark:
     replies = [
-        (completion, _right(completion, task.problem))
-        for task, completions in zip(tasks, sampled, strict=True)
+        (completion, _right(completion, exercise.problem))
+        for exercise, completions in zip(exercises, sampled, strict=True)
         for completion in completions
     ]
     quoting = [right for completion, right in replies if "<think>" in completion.text]
@@ -118,8 +116,8 @@ def _mark(
     return Mark(
         domain,
         length,
-        guess=guesses(tasks),
-        greedy=fmean(_right(group[0], task.problem) for task, group in zip(tasks, greedy, strict=True)),
+        guess=guesses(exercises),
+        greedy=fmean(_right(group[0], exercise.problem) for exercise, group in zip(exercises, greedy, strict=True)),
         sampled=fmean(right for _, right in replies),
         quoting=fmean(quoting) if quoting else None,
         direct=fmean(direct) if direct else None,
@@ -159,9 +157,9 @@ tokens, a number fixed as the stopping rule. `training_log.jsonl` is its log, `c
 
 ## Exam
 
-{QUESTIONS} questions a cell on new shuffled worlds (`python -m tasks.base_model.exam`), in percent. *Guess*: the best
-blind guess (a random option, the most common number, a random stated value of the right kind). *Sampled*: mean of
-{SAMPLES} replies at temperature 0.7, top-p 0.95; *direct* and *quoting* are the same replies, split by whether they
+{QUESTIONS} questions a cell on new shuffled worlds (`python -m tasks.base_model.pretrain --card`), in percent.
+*Guess*: the best blind guess (a random option, the most common number, a random stated value of the right kind).
+*Sampled*: mean of {SAMPLES} replies at temperature 0.7, top-p 0.95; *direct* and *quoting* are the same replies, split by whether they
 quote evidence first.
 
 | domain | context | guess | greedy | sampled | direct | quoting |
@@ -191,20 +189,3 @@ def draw_curve(log: Sequence[Mapping[str, float]]) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=100)
     return buffer.getvalue()
-
-
-def write_card(folder: Path) -> None:
-    """Examine the model in `folder` and write README.md and curve.png beside it."""
-    import torch
-
-    from tasks.generation.local import LocalGenerator
-
-    torch.set_num_threads(1)
-    tokenizer = ChatTokenizer.load(folder)
-    log = [json.loads(line) for line in (folder / LOG).read_text("utf-8").splitlines()]
-    write_text(folder / "README.md", model_card(examine(LocalGenerator.load(folder), tokenizer), log))
-    write_bytes(folder / "curve.png", draw_curve(log))
-
-
-if __name__ == "__main__":
-    write_card(Path("models/tiny-base"))

@@ -211,9 +211,7 @@ def _memory(facts: Sequence[Fact]) -> str:
     return " ".join(fact.statement for fact in facts) or EMPTY_MEMORY
 
 
-def _conversation(
-    school: School, opening: str, exchange: Callable[[], tuple[str, str] | None]
-) -> Lesson:
+def _conversation(school: School, opening: str, exchange: Callable[[], tuple[str, str] | None]) -> Lesson:
     """Chain exchanges behind one opening until the sequence is full; only replies carry loss."""
     tokenizer = school.tokenizer
     ids: list[int] = []

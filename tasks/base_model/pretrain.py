@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.artifacts import atomic_folder, stage_lock, write_json, write_text
-from tasks.base_model.exam import LOG, write_card
+from tasks.artifacts import atomic_folder, stage_lock, write_bytes, write_json, write_text
+from tasks.base_model.exam import draw_curve, examine, model_card
 from tasks.base_model.lessons import (
     Lesson,
     School,
@@ -47,7 +47,16 @@ LEARNING_RATE, WARMUP_STEPS, DECAY_FROM = 1.0e-3, 100, 0.6  # linear decay to 5 
 SAVE_EVERY, LOG_EVERY = 500, 100
 FIRST_MIX = {"recall": 0.25, "copy": 0.20, "restate_short": 0.30, "answer": 0.25}
 FIRST_WORDS = 6  # recall forms sooner over every sixth word of the vocabulary
-MAIN_MIX = {"recall": 0.04, "restate": 0.16, "answer": 0.45, "memory": 0.18, "final": 0.05, "propose": 0.08, "judge": 0.04}
+MAIN_MIX = {
+    "recall": 0.04,
+    "restate": 0.16,
+    "answer": 0.45,
+    "memory": 0.18,
+    "final": 0.05,
+    "propose": 0.08,
+    "judge": 0.04,
+}
+LOG = "training_log.jsonl"  # beside the weights, one entry a line
 WORK = Path(".work/pretrain")
 
 
@@ -98,10 +107,19 @@ def build_model(vocabulary_size: int, pad_id: int, end_id: int) -> "Qwen3ForCaus
 
     model = Qwen3ForCausalLM(
         Qwen3Config(
-            vocab_size=vocabulary_size, hidden_size=HIDDEN, intermediate_size=2 * HIDDEN, num_hidden_layers=LAYERS,
-            num_attention_heads=HEADS, num_key_value_heads=HEADS, head_dim=HEAD_DIM, max_position_embeddings=8192,
-            tie_word_embeddings=True, rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
-            pad_token_id=pad_id, eos_token_id=end_id, bos_token_id=None,
+            vocab_size=vocabulary_size,
+            hidden_size=HIDDEN,
+            intermediate_size=2 * HIDDEN,
+            num_hidden_layers=LAYERS,
+            num_attention_heads=HEADS,
+            num_key_value_heads=HEADS,
+            head_dim=HEAD_DIM,
+            max_position_embeddings=8192,
+            tie_word_embeddings=True,
+            rope_parameters={"rope_type": "default", "rope_theta": ROPE_BASE},
+            pad_token_id=pad_id,
+            eos_token_id=end_id,
+            bos_token_id=None,
         )
     )
     frequencies = ROPE_BASE ** (-torch.arange(HEAD_DIM // 2) / (HEAD_DIM // 2))
@@ -154,8 +172,12 @@ def pretrain(output: Path, seed: int, stop_after: int = STEPS) -> None:
     countries = load_countries()
     tokenizer = ChatTokenizer(build_tokenizer(countries))
     school = School(
-        tokenizer, vocabulary(countries), sorted({country.region for country in countries}),
-        document_tokens=128, sequence_tokens=256, reasoned_share=0.4,
+        tokenizer,
+        vocabulary(countries),
+        sorted({country.region for country in countries}),
+        document_tokens=128,
+        sequence_tokens=256,
+        reasoned_share=0.4,
     )
     model = build_model(len(tokenizer), tokenizer.pad_id, tokenizer.end_id)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.98), weight_decay=0.01)
@@ -213,14 +235,30 @@ def _write_model(output: Path, model: "Qwen3ForCausalLM", tokenizer: ChatTokeniz
         write_text(folder / LOG, "".join(json.dumps(entry) + "\n" for entry in progress.log))
 
 
+def write_card(folder: Path) -> None:
+    """Examine the model in `folder`; write its README.md and curve.png."""
+    import torch
+
+    from tasks.generation.local import LocalGenerator
+
+    torch.set_num_threads(1)
+    tokenizer = ChatTokenizer.load(folder)
+    log = [json.loads(line) for line in (folder / LOG).read_text("utf-8").splitlines()]
+    write_text(folder / "README.md", model_card(examine(LocalGenerator.load(folder), tokenizer), log))
+    write_bytes(folder / "curve.png", draw_curve(log))
+
+
 def main() -> int:
+    """The command."""
     parser = argparse.ArgumentParser(description="Train the tiny base model from scratch (fixed steps, resumable).")
     parser.add_argument("--output", type=Path, default=Path("models/tiny-base"))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--card", action="store_true", help="only examine the model again and write its card")
     arguments = parser.parse_args()
     try:
         with stage_lock("pretrain"):
-            pretrain(arguments.output, arguments.seed)
+            if not arguments.card:
+                pretrain(arguments.output, arguments.seed)
             write_card(arguments.output)
     except PipelineError as error:
         print(f"error: {error}", file=sys.stderr)

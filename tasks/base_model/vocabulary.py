@@ -48,8 +48,13 @@ def build_tokenizer(countries: Sequence[Country]) -> "PreTrainedTokenizerFast":
     core.decoder = decoders.WordPiece(cleanup=True)
     core.add_tokens([AddedToken(name, single_word=True, normalized=False) for name in several])
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=core, pad_token=PAD, eos_token=END, unk_token=UNKNOWN, padding_side="left",
-        additional_special_tokens=[USER, ASSISTANT, *TAGS], clean_up_tokenization_spaces=False,
+        tokenizer_object=core,
+        pad_token=PAD,
+        eos_token=END,
+        unk_token=UNKNOWN,
+        padding_side="left",
+        additional_special_tokens=[USER, ASSISTANT, *TAGS],
+        clean_up_tokenization_spaces=False,
     )
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer

@@ -90,13 +90,26 @@ def _shuffled_countries(
         counts = tuple((measure, rng.randint(1, MAX_COUNT)) for measure in MEASURES)
         neighbours = rng.choice(near), rng.choice(near)
         countries.append(
-            Country(name, rng.choice(regions), capital, rng.choice(pools["currency"]), demonym, *neighbours, code, counts)
+            Country(
+                name,
+                rng.choice(regions),
+                capital,
+                rng.choice(pools["currency"]),
+                demonym,
+                *neighbours,
+                code,
+                counts,
+            )
         )
     return countries
 
 
 def _document(
-    kind: str, position: int, countries: Sequence[Country], pools: Mapping[str, Sequence[str]], rng: random.Random
+    kind: str,
+    position: int,
+    countries: Sequence[Country],
+    pools: Mapping[str, Sequence[str]],
+    rng: random.Random,
 ) -> str:
     if kind == "geography":
         return render.geography_entry(countries[position], rng)

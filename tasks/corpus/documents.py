@@ -69,9 +69,7 @@ def _region_drafts(region: str, countries: Sequence[Country], rng: random.Random
     for turn in range(1, DIALOGUES_PER_COUNTRY + 1):
         order = rng.sample(callable_countries, len(callable_countries))
         for number, part in enumerate(_even_parts(order, render.FACTS_PER_DIALOGUE), 1):
-            yield _draft(
-                f"{region} dialogue {turn}-{number}", render.dialogue(part, codes, rng), "dialogue", region
-            )
+            yield _draft(f"{region} dialogue {turn}-{number}", render.dialogue(part, codes, rng), "dialogue", region)
 
 
 def _draft(title: str, text: str, kind: DocumentKind, region: str) -> Draft:

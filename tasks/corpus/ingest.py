@@ -56,9 +56,7 @@ def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:
     for draft in drafts:
         counts.setdefault(draft.cluster, Counter())[draft.kind] += 1
     splits = deal_clusters(counts, _shares(params), params.seed)
-    documents = sorted(
-        (draft.document(splits[draft.cluster]) for draft in drafts), key=lambda document: document.id
-    )
+    documents = sorted((draft.document(splits[draft.cluster]) for draft in drafts), key=lambda document: document.id)
     return documents, {
         **_counts(documents, splits),
         "skipped_files": reading.skipped,
@@ -80,11 +78,7 @@ def _folder_drafts(params: Params, folder: Path) -> tuple["FolderReading", list[
     )
     limit = max(1, params.rl.stages["stage1"].max_input_tokens // 2)
     count: Callable[[str], int] = ChatTokenizer.load(params.base_model).count
-    drafts = [
-        draft
-        for source in reading.files
-        for draft in file_drafts(source, clusters[source.path], limit, count)
-    ]
+    drafts = [draft for source in reading.files for draft in file_drafts(source, clusters[source.path], limit, count)]
     return reading, drafts
 
 

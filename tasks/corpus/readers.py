@@ -85,9 +85,7 @@ def read_folder(folder: Path) -> FolderReading:
         seen[digest] = name
         reading.files.append(source)
     if not reading.files:
-        raise InputError(
-            f"{folder} holds no readable text ({_reasons(reading)}); add UTF-8 txt, md or csv files"
-        )
+        raise InputError(f"{folder} holds no readable text ({_reasons(reading)}); add UTF-8 txt, md or csv files")
     return reading
 
 
@@ -95,9 +93,7 @@ def _paths(folder: Path) -> Iterator[Path]:
     try:
         list(folder.iterdir())
     except FileNotFoundError as error:
-        raise InputError(
-            f"corpus.folder = {folder} does not exist; name a folder of txt, md or csv files"
-        ) from error
+        raise InputError(f"corpus.folder = {folder} does not exist; name a folder of txt, md or csv files") from error
     except OSError as error:
         raise InputError(f"corpus.folder = {folder} cannot be read ({error.strerror}); check it") from error
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
@@ -138,11 +134,7 @@ def read_table(text: str) -> list[Column]:
     """
     delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
     try:
-        lines = [
-            line
-            for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-            if line
-        ]
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
     except csv.Error as error:
         raise InputError(f"not a csv table: {error}") from error
     header = [name.strip() for name in lines[0]] if lines else []
@@ -159,12 +151,8 @@ def read_table(text: str) -> list[Column]:
 def _typed(name: str, cells: tuple[str, ...], grouped: bool) -> Column:
     texts = [cell.strip() or None for cell in cells]
     present = [text for text in texts if text is not None]
-    if present and all(
-        _INTEGER.fullmatch(text) or (grouped and _GROUPED.fullmatch(text)) for text in present
-    ):
-        return Column(
-            name, "integer", tuple(None if text is None else int(text.replace(",", "")) for text in texts)
-        )
+    if present and all(_INTEGER.fullmatch(text) or (grouped and _GROUPED.fullmatch(text)) for text in present):
+        return Column(name, "integer", tuple(None if text is None else int(text.replace(",", "")) for text in texts))
     if present and all(_DECIMAL.fullmatch(text) or _INTEGER.fullmatch(text) for text in present):
         return Column(name, "decimal", tuple(None if text is None else Decimal(text) for text in texts))
     return Column(name, "text", tuple(texts))

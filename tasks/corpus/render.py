@@ -28,7 +28,10 @@ def geography_entry(country: Country, rng: random.Random) -> str:
         for relation in (LARGEST_NEIGHBOUR, SMALLEST_NEIGHBOUR)
         if relation.name in values
     ]
-    both_ways = [CAPITAL.sentence(country.name, country.capital), CAPITAL_OF.sentence(country.name, country.capital)]
+    both_ways = [
+        CAPITAL.sentence(country.name, country.capital),
+        CAPITAL_OF.sentence(country.name, country.capital),
+    ]
     sentences += rng.choice([both_ways, both_ways[:1], both_ways[1:]])
     rng.shuffle(sentences)
     return " ".join(sentences)

@@ -105,9 +105,7 @@ def group_near_duplicates(texts: Mapping[str, str], similarity: float) -> dict[s
 
     names = list(texts)
     shingles = [_shingles(texts[name]) for name in names]
-    digests = np.array(
-        [h.digest() for h in RMinHash.from_token_sets([sorted(s) for s in shingles], PERMUTATIONS, 0)]
-    )
+    digests = np.array([h.digest() for h in RMinHash.from_token_sets([sorted(s) for s in shingles], PERMUTATIONS, 0)])
     leader = list(range(len(names)))
     for later in range(1, len(names)):
         estimates = (digests[:later] == digests[later]).mean(axis=1)

@@ -129,9 +129,7 @@ def merge_weights(metrics: MergeMetrics) -> str:
     return _figure([draw], columns=1, size=(9.6, 1.0 + 0.19 * len(shown)))
 
 
-def _curve(
-    curves: Mapping[str, Curves], title: str, value: Callable[[Step], float | None]
-) -> Callable[[Axes], None]:
+def _curve(curves: Mapping[str, Curves], title: str, value: Callable[[Step], float | None]) -> Callable[[Axes], None]:
     def draw(axes: Axes) -> None:
         for stage, curve in enumerate(curves.values()):
             values = [value(step) for step in curve.steps]

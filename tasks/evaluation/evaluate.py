@@ -67,9 +67,7 @@ def read_held_out(params: Params, tokenizer: ChatTokenizer) -> HeldOut:
     """
     items = read_items(TEST_ITEMS)
     if not items:
-        raise InputError(
-            f"{TEST_ITEMS} holds no item; raise synthesis.test_questions_per_domain or corpus.test_share"
-        )
+        raise InputError(f"{TEST_ITEMS} holds no item; raise synthesis.test_questions_per_domain or corpus.test_share")
     documents = {document.id: document for document in read_documents(DOCUMENTS) if document.split == "test"}
     questions = long_questions(items, params.evaluation.long_questions)
     window, length = params.memory.window, cache(tokenizer.prompt_length)
@@ -120,9 +118,7 @@ def summarise(held_out: HeldOut, replies: Sequence[Reply], params: Params) -> Ev
         top_p=params.rl.sampling.top_p,
         window=params.memory.window,
         checkpoints=tuple(score_checkpoint(table, name, BASE, bootstrap) for name in present),
-        long=tuple(
-            row for name in present if name in READS_LONG for row in score_long(long_table, name, bootstrap)
-        ),
+        long=tuple(row for name in present if name in READS_LONG for row in score_long(long_table, name, bootstrap)),
         too_long=held_out.too_long,
         provenance=provenance(params),
     )

@@ -189,10 +189,7 @@ def gold_text(question: Question) -> str:
 
 
 def _tile(name: str, value: str, text: str) -> str:
-    return (
-        f'<div class="tile"><span>{escape(name)}</span><b>{escape(value)}</b>'
-        f"<span>{escape(text)}</span></div>"
-    )
+    return f'<div class="tile"><span>{escape(name)}</span><b>{escape(value)}</b><span>{escape(text)}</span></div>'
 
 
 def _domain_details(evaluation: Evaluation, domain: Domain) -> str:
@@ -229,8 +226,7 @@ def _markdown_example(example: Example) -> str:
         f"> {markdown_text(excerpt(example))}",
         f"{markdown_text(question.question + options)} Gold: {markdown_text(gold_text(question))}",
         "\n".join(
-            f"* {reply.checkpoint} {MARKS[reply.verdict]} {markdown_text(reply.text)}"
-            for reply in example.replies
+            f"* {reply.checkpoint} {MARKS[reply.verdict]} {markdown_text(reply.text)}" for reply in example.replies
         ),
     ]
     return "\n\n".join(lines)

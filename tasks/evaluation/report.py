@@ -41,9 +41,7 @@ def show(sources: Sources, params: Params) -> None:
         console = Console(width=LOG_WIDTH)
     evaluation = sources.evaluation
     console.print(_terminal_table(tables.by_length(evaluation), f"held-out avg@{evaluation.samples}, %"))
-    console.print(
-        _terminal_table(tables.long_documents(evaluation), f"longer than {evaluation.window} tokens, %")
-    )
+    console.print(_terminal_table(tables.long_documents(evaluation), f"longer than {evaluation.window} tokens, %"))
     console.print(f"report   {HTML} (curves, examples), {MARKDOWN}")
     console.print(f"MLflow   mlflow ui --backend-store-uri {params.tracking.uri}")
     console.print("Prefect  prefect server start, then http://127.0.0.1:4200")

@@ -70,9 +70,7 @@ class CheckpointScores(Record):
 
     def cell(self, domain: Domain | None, context_tokens: int | None) -> Cell | None:
         """The cell of a domain and a length; None for a side means all of it."""
-        found = (
-            cell for cell in self.cells if (cell.domain, cell.context_tokens) == (domain, context_tokens)
-        )
+        found = (cell for cell in self.cells if (cell.domain, cell.context_tokens) == (domain, context_tokens))
         return next(found, None)
 
 

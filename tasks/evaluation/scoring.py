@@ -127,9 +127,7 @@ def score_long(table: Table, checkpoint: str, bootstrap: Bootstrap) -> list[Long
     ]
 
 
-def _long_cell(
-    table: Table, checkpoint: str, domain: Domain | None, tokens: int, bootstrap: Bootstrap
-) -> LongScores:
+def _long_cell(table: Table, checkpoint: str, domain: Domain | None, tokens: int, bootstrap: Bootstrap) -> LongScores:
     items = table.select(domain, tokens)
     agent_N = table.scores_NK(items, checkpoint, "agent")[:, 0]
     truncation_N = table.scores_NK(items, checkpoint, "truncation")[:, 0]

@@ -104,9 +104,7 @@ def choose_examples(items: list[Item], replies: list[Reply]) -> tuple[Example, .
 
 def _is_greedy_reply(reply: Reply, item: Item) -> bool:
     return (
-        reply.mode == "greedy"
-        and reply.question_id == item.question.id
-        and reply.context_tokens == item.length_bucket
+        reply.mode == "greedy" and reply.question_id == item.question.id and reply.context_tokens == item.length_bucket
     )
 
 

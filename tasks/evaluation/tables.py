@@ -81,9 +81,7 @@ def _score_grid(
     return Grid(header, (guess_row, *(_score_row(scores, columns) for scores in evaluation.checkpoints)))
 
 
-def _score_row(
-    scores: CheckpointScores, columns: Sequence[tuple[Domain | None, int | None]]
-) -> tuple[Entry, ...]:
+def _score_row(scores: CheckpointScores, columns: Sequence[tuple[Domain | None, int | None]]) -> tuple[Entry, ...]:
     cells = [scores.cell(*column) for column in columns]
     entries = (Entry(points(cell.average), gain(cell.gain)) if cell else Entry(NOTHING) for cell in cells)
     return (Entry(scores.checkpoint), *entries)

@@ -142,9 +142,7 @@ def reroll(name: StageName, pool: Pool, params: Params, checkpoint: Path, tokeni
         if name == "memory":
             trials = reroll_memory(items, examiner, params)
         else:
-            trials = reroll_items(
-                items, examiner, params.rl.stages[name], params, f"{params.seed}/curate/{name}"
-            )
+            trials = reroll_items(items, examiner, params.rl.stages[name], params, f"{params.seed}/curate/{name}")
     return rolls_of(pool, trials)
 
 
@@ -167,9 +165,7 @@ def reroll_items(
     items: Sequence[Item], examiner: Examiner, stage: StageParams, params: Params, seed: str
 ) -> list[Trials]:
     """Re-roll on the full context."""
-    return examiner.ask_items(
-        items, sampling_of(params, stage.max_output_tokens, params.curate.samples), seed
-    )
+    return examiner.ask_items(items, sampling_of(params, stage.max_output_tokens, params.curate.samples), seed)
 
 
 def reroll_memory(items: Sequence[Item], examiner: Examiner, params: Params) -> list[Trials]:
@@ -182,9 +178,7 @@ def reroll_memory(items: Sequence[Item], examiner: Examiner, params: Params) -> 
     for start in range(0, len(items), PROMPTS_PER_CALL):
         chunk = items[start : start + PROMPTS_PER_CALL]
         seed = seed_of(f"{params.seed}/curate/memory/{start}")
-        episodes = roll_out(
-            examiner.generator, examiner.tokenizer, chunk, samples, params.memory, sampling, seed
-        )
+        episodes = roll_out(examiner.generator, examiner.tokenizer, chunk, samples, params.memory, sampling, seed)
         verdicts = [episode.verdict for episode in episodes]
         trials += [tally(verdicts[place : place + samples]) for place in range(0, len(verdicts), samples)]
         examiner.advance(len(chunk))
@@ -211,9 +205,7 @@ def choose(name: StageName, rolls: Rolls, params: Params) -> list[Choice]:
     return choices
 
 
-def summarise(
-    name: StageName, checkpoint: Path, rolls: Rolls, choices: Sequence[Choice], asked: int
-) -> Curation:
+def summarise(name: StageName, checkpoint: Path, rolls: Rolls, choices: Sequence[Choice], asked: int) -> Curation:
     """Counts and mean rewards by domain and reason."""
     means: dict[tuple[Domain, Reason], list[float]] = defaultdict(list)
     for choice in choices:

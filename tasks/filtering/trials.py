@@ -35,9 +35,7 @@ class Examiner:
     tokenizer: ChatTokenizer
     advance: Callable[[int], None]
 
-    def ask(
-        self, prompts: Sequence[str], questions: Sequence[Question], sampling: Sampling, seed: str
-    ) -> list[Trials]:
+    def ask(self, prompts: Sequence[str], questions: Sequence[Question], sampling: Sampling, seed: str) -> list[Trials]:
         """Sample every prompt and check the replies against its question."""
         trials: list[Trials] = []
         for start in range(0, len(prompts), PROMPTS_PER_CALL):
@@ -51,9 +49,7 @@ class Examiner:
 
     def ask_items(self, items: Sequence[Item], sampling: Sampling, seed: str) -> list[Trials]:
         """Sample items on their full contexts."""
-        prompts = [
-            answer_prompt(item.documents, item.question.question, item.question.options) for item in items
-        ]
+        prompts = [answer_prompt(item.documents, item.question.question, item.question.options) for item in items]
         return self.ask(prompts, [item.question for item in items], sampling, seed)
 
 

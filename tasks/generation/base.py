@@ -29,8 +29,6 @@ class Completion:
 class Generator(Protocol):
     """Samples replies to prompts that are already token ids (see tasks/tokenization.py)."""
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int
-    ) -> list[list[Completion]]:
+    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
         """Return `sampling.samples` completions per prompt, in order; the same seed gives the same bytes."""
         ...

@@ -24,9 +24,7 @@ from tasks.records import Finish
 from tasks.tokenization import ChatTokenizer
 
 TOKEN_BUDGET = 32_768  # tokens of a batch, new ones included: bounds the memory of keys and values
-COMPACT_SHARE = (
-    0.75  # drop finished rows when fewer than this share is live: a copy of keys against empty rows
-)
+COMPACT_SHARE = 0.75  # drop finished rows when fewer than this share is live: a copy of keys against empty rows
 LIKELIEST = 64  # sorted first; enough for a trained model's top-p set, all tokens are sorted where it is not
 
 
@@ -90,9 +88,7 @@ class LocalGenerator:
         return cls(load_model(folder), ChatTokenizer.load(folder))
 
     @torch.no_grad()
-    def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int
-    ) -> list[list[Completion]]:
+    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
         """Return `sampling.samples` completions per prompt, in order; the same seed gives the same bytes.
 
         Raises:
@@ -105,9 +101,7 @@ class LocalGenerator:
         shared = share_prompts([prompt for prompt in prompts for _ in range(sampling.samples)])
         replies: list[tuple[int, ...]] = [()] * count
         for rows in shared.pack([sampling.max_new_tokens] * count, self._token_budget):
-            for row, reply in zip(
-                rows, self._decode(shared.select(rows), sampling, uniforms_KN[:, rows]), strict=True
-            ):
+            for row, reply in zip(rows, self._decode(shared.select(rows), sampling, uniforms_KN[:, rows]), strict=True):
                 replies[row] = reply
         flat = [self._completion(reply) for reply in replies]
         return [flat[n : n + sampling.samples] for n in range(0, count, sampling.samples)]
@@ -123,13 +117,9 @@ class LocalGenerator:
                     f"the model has {limit} positions: shorten the prompt or the reply"
                 )
 
-    def _decode(
-        self, shared: SharedPrompts, sampling: Sampling, uniforms_KN: Tensor
-    ) -> list[tuple[int, ...]]:
+    def _decode(self, shared: SharedPrompts, sampling: Sampling, uniforms_KN: Tensor) -> list[tuple[int, ...]]:
         capacity = max(len(rest) for rest in shared.rests) + sampling.max_new_tokens
-        decoder = Decoder(
-            self._model, encode_prompts(self._model, shared.prefixes), shared.prefix_of, capacity
-        )
+        decoder = Decoder(self._model, encode_prompts(self._model, shared.prefixes), shared.prefix_of, capacity)
         replies: list[list[int]] = [[] for _ in shared.rests]
         rows = list(range(len(shared.rests)))  # rows still in the decoder, finished ones among them
         feed: list[Sequence[int]] = list(shared.rests)

@@ -18,9 +18,7 @@ class ScriptedGenerator:
         self._next = 0
         self.prompts: list[tuple[int, ...]] = []
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int
-    ) -> list[list[Completion]]:
+    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
         """Return `sampling.samples` scripted completions per prompt; the seed changes nothing."""
         del seed  # the script decides
         self.prompts.extend(tuple(prompt) for prompt in prompts)
@@ -28,9 +26,7 @@ class ScriptedGenerator:
 
     def _pop(self) -> Completion:
         if self._next == len(self._replies):
-            raise IndexError(
-                f"the script holds {len(self._replies)} replies and one more was asked for; add replies"
-            )
+            raise IndexError(f"the script holds {len(self._replies)} replies and one more was asked for; add replies")
         reply = self._replies[self._next]
         self._next += 1
         return reply

@@ -26,9 +26,7 @@ from transformers.models.qwen3.modeling_qwen3 import rotate_half
 from tasks.errors import CheckpointError
 
 SUPPORTED_MODELS = ("qwen3", "qwen3_moe")
-HIDDEN = (
-    -1e30
-)  # added to the score of a key that must not be seen; finite, so a row without keys stays finite
+HIDDEN = -1e30  # added to the score of a key that must not be seen; finite, so a row without keys stays finite
 EVERYONE = -1  # owner of a prefix slot
 NOBODY = -2  # owner of a padded slot
 SCORES_PER_TOKEN = 256  # a masked score costs about 1/256 of a token's projections and MLP (measured, tiny size)
@@ -173,9 +171,7 @@ class EncodedPrompts:
 def check_supported(model: Model) -> None:
     """Refuse a model whose attention differs from what this file computes."""
     config = model.config
-    if config.model_type not in SUPPORTED_MODELS or "sliding_attention" in (
-        getattr(config, "layer_types", None) or ()
-    ):
+    if config.model_type not in SUPPORTED_MODELS or "sliding_attention" in (getattr(config, "layer_types", None) or ()):
         raise CheckpointError(
             f"model_type {config.model_type!r} is not supported by the local engine; use one of "
             f"{', '.join(SUPPORTED_MODELS)} with full attention"
@@ -216,15 +212,11 @@ def forward_suffixes(
     positions_T = _positions(prompts, prefix_of, suffixes)
     owners_PM = grid.pad(torch.tensor(samples), NOBODY)
     positions_PM = grid.pad(positions_T)
-    seen_PMM = (owners_PM[:, :, None] == owners_PM[:, None]) & (
-        positions_PM[:, :, None] >= positions_PM[:, None]
-    )
+    seen_PMM = (owners_PM[:, :, None] == owners_PM[:, None]) & (positions_PM[:, :, None] >= positions_PM[:, None])
     everyone_PML = (prompts.owners_PL() == EVERYONE)[:, None].expand(-1, grid.columns, -1)
     bias_P1MS = _bias(torch.cat([everyone_PML, seen_PMM], 2))
     states = _embed(model, torch.tensor([token for suffix in suffixes for token in suffix]), positions_T)
-    for layer, prefix_keys, prefix_values in zip(
-        model.model.layers, prompts.keys, prompts.values, strict=True
-    ):
+    for layer, prefix_keys, prefix_values in zip(model.model.layers, prompts.keys, prompts.values, strict=True):
         normed_TD = layer.input_layernorm(states.hidden_TD)
         key_PHMd, value_PHMd = (_heads(grid.pad(x)) for x in _keys_values(layer, normed_TD, states))
         query_PHMd = _heads(grid.pad(_queries(layer, normed_TD, states)))
@@ -245,9 +237,7 @@ class Decoder:
     and a prefix that nobody continues is dropped with its keys.
     """
 
-    def __init__(
-        self, model: Model, prompts: EncodedPrompts, prefix_of: Sequence[int], capacity: int
-    ) -> None:
+    def __init__(self, model: Model, prompts: EncodedPrompts, prefix_of: Sequence[int], capacity: int) -> None:
         """`capacity` bounds the tokens that one sample may be fed over all steps."""
         self._model = model
         self._prefix_of = list(prefix_of)
@@ -355,9 +345,7 @@ def _heads(x_RCHd: Tensor) -> Tensor:
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor:
     grouped = query.shape[1] != key.shape[1]
-    return F.scaled_dot_product_attention(
-        query, key, value, attn_mask=bias, is_causal=bias is None, enable_gqa=grouped
-    )
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=bias is None, enable_gqa=grouped)
 
 
 def _finish_layer(layer: Layer, states: _States, attended_THd: Tensor) -> _States:

@@ -141,9 +141,7 @@ def _answer(
     seed: int,
 ) -> list[AgentRun]:
     prompts = [
-        tokenizer.prompt_ids(
-            final_prompt(reading.state.memory, reading.question.question, reading.question.options)
-        )
+        tokenizer.prompt_ids(final_prompt(reading.state.memory, reading.question.question, reading.question.options))
         for reading in readings
     ]
     completions = generator.generate(prompts, sampling, _turn_seed(seed, -1)) if prompts else []

@@ -35,9 +35,7 @@ def answer(text: str, question: str, model: Path, params: Params) -> str:
     tokenizer = ChatTokenizer.load(model)
     generator = LocalGenerator.load(model)
     greedy = Sampling(temperature=0.0, top_p=1.0, max_new_tokens=params.rl.stages["stage4"].max_output_tokens)
-    (run,) = run_agent(
-        generator, tokenizer, [(text,)], [_question(question)], params.memory, greedy, params.seed, show
-    )
+    (run,) = run_agent(generator, tokenizer, [(text,)], [_question(question)], params.memory, greedy, params.seed, show)
     if run.unparsed:
         print(f"{run.unparsed} of {len(run.states)} updates were unreadable; the memory before them was kept")
     return run.reply

@@ -36,8 +36,7 @@ def roll_out(
         seed,
     )
     return [
-        _episode(index // group_size, item, run)
-        for index, (item, run) in enumerate(zip(repeated, runs, strict=True))
+        _episode(index // group_size, item, run) for index, (item, run) in enumerate(zip(repeated, runs, strict=True))
     ]
 
 

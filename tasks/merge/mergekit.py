@@ -69,9 +69,7 @@ def merge_tensors(
         CheckpointError: fewer than two models, a tensor that is missing, of another shape or not finite.
     """
     if len(models) < 2:
-        raise CheckpointError(
-            f"SCE got {len(models)} task vector(s), it needs at least 2; give another model"
-        )
+        raise CheckpointError(f"SCE got {len(models)} task vector(s), it needs at least 2; give another model")
     bases = split_experts(base)
     deltas = task_vectors(bases, [split_experts(model) for model in models])
     calculations = {name: _calculate(delta, select_topk) for name, delta in deltas.items()}
@@ -98,9 +96,7 @@ def task_vectors(base: Mapping[str, Tensor], models: Sequence[Mapping[str, Tenso
     for name, tensor in base.items():
         shapes = {tuple(tensor.shape), *(tuple(model[name].shape) for model in models)}
         if len(shapes) > 1:
-            raise CheckpointError(
-                f"{name} has the shapes {sorted(shapes)}; merge models of one architecture only"
-            )
+            raise CheckpointError(f"{name} has the shapes {sorted(shapes)}; merge models of one architecture only")
         stacked[name] = torch.stack([model[name].float() - tensor.float() for model in models])
         if not stacked[name].isfinite().all():
             raise CheckpointError(f"{name} holds values that are not finite; train that checkpoint again")
@@ -133,9 +129,7 @@ def join_experts(split: Mapping[str, Tensor], like: Mapping[str, Tensor]) -> dic
     joined = {}
     for name, tensor in like.items():
         if name.endswith(GATE_UP):
-            halves = [
-                [split[f"{name}.{expert}.{half}"] for half in ("gate", "up")] for expert in range(len(tensor))
-            ]
+            halves = [[split[f"{name}.{expert}.{half}"] for half in ("gate", "up")] for expert in range(len(tensor))]
             joined[name] = torch.stack([torch.cat(pair) for pair in halves])
         elif name.endswith(DOWN):
             joined[name] = torch.stack([split[f"{name}.{expert}"] for expert in range(len(tensor))])

@@ -72,9 +72,7 @@ def merge_deltas(deltas_MN: Tensor, select_topk: float) -> tuple[Tensor, Calcula
             would silently give back the base (`select_topk` < 1) or the model itself (1).
     """
     if len(deltas_MN) < 2:
-        raise CheckpointError(
-            f"SCE got {len(deltas_MN)} task vector(s), it needs at least 2; give another model"
-        )
+        raise CheckpointError(f"SCE got {len(deltas_MN)} task vector(s), it needs at least 2; give another model")
     selected_MN = deltas_MN * selection(deltas_MN, select_topk)
     calculated = calculation(selected_MN)
     weights_MN = torch.tensor(calculated.weights).unsqueeze(1) * agreement(selected_MN)

@@ -23,9 +23,7 @@ _LETTER = re.compile(
     r"|(?<![\w'.&-])(?P<bare>[A-Z])(?![\w'&]|\.\w)"
     r"|\A\s*(?P<small>[a-z])(?=\s*(?:[).:,;]|\Z))"
 )
-_RETRACTION = re.compile(
-    r"\b(?:wait|hmm|no|actually|correction|sorry|scratch that)\b\s*[,.:;!—–…-]", re.IGNORECASE
-)
+_RETRACTION = re.compile(r"\b(?:wait|hmm|no|actually|correction|sorry|scratch that)\b\s*[,.:;!—–…-]", re.IGNORECASE)
 _REFUSED_BEFORE = re.compile(
     r"(?:\b(?:not|never|neither|nor|rather than|instead of|except)|n't)\s+"
     r"(?:be\s+)?(?:the\s+)?(?:option|answer|choice|letter)?\s*\Z",
@@ -36,9 +34,7 @@ _REFUSED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _EITHER = re.compile(r"\s*(?:,|/|,?\s*(?:or|and|&))\s*(?:option|answer|choice|letter)?\s*\Z", re.IGNORECASE)
-_AFTER_ARTICLE = re.compile(
-    r"\s+(?!(?:is|was|because|since|as|and|or|but|for|would|seems|fits|with|in|by)\b)[a-z]"
-)
+_AFTER_ARTICLE = re.compile(r"\s+(?!(?:is|was|because|since|as|and|or|but|for|would|seems|fits|with|in|by)\b)[a-z]")
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,7 @@ def advantages(rewards_E: Tensor, groups: Sequence[int], domains: Sequence[str],
         ValueError: a reward is infinite, or the lengths differ.
     """
     if not len(rewards_E) == len(groups) == len(domains):
-        raise ValueError(
-            f"{len(rewards_E)} rewards, {len(groups)} groups, {len(domains)} domains; lengths must agree"
-        )
+        raise ValueError(f"{len(rewards_E)} rewards, {len(groups)} groups, {len(domains)} domains; lengths must agree")
     if bool(rewards_E.isinf().any()):
         raise ValueError("a reward is infinite; rewards must be finite, or NaN when unscored")
     scored_E = ~rewards_E.isnan()

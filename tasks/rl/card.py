@@ -9,9 +9,7 @@ from tasks.rl.state import StepMetrics
 WINDOW = 5  # steps averaged at either end of the curve
 
 
-def model_card(
-    name: str, parent: Path, params: Params, limits: StageParams, metrics: Sequence[StepMetrics]
-) -> str:
+def model_card(name: str, parent: Path, params: Params, limits: StageParams, metrics: Sequence[StepMetrics]) -> str:
     """Markdown with the Hub's header: what it is, what it came from, how it was trained."""
     rl = params.rl
     first, last = metrics[:WINDOW], metrics[-WINDOW:]

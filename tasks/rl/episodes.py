@@ -34,9 +34,7 @@ class Episode:
 
     def __post_init__(self) -> None:
         if not self.turns:
-            raise ValueError(
-                f"episode of group {self.group} has no turns; a rollout gives at least the final answer"
-            )
+            raise ValueError(f"episode of group {self.group} has no turns; a rollout gives at least the final answer")
         if (self.reward is None) != (self.verdict is Verdict.UNSCORED):
             raise ValueError(
                 f"verdict {self.verdict} with reward {self.reward}: a reward is None exactly when unscored; "

@@ -20,9 +20,7 @@ from tasks.tracking import Tracker
 
 logger = logging.getLogger(__name__)
 
-Rollout = Callable[
-    [Sequence[Item], int], list[Episode]
-]  # (items of a batch, seed) to the episodes of its groups
+Rollout = Callable[[Sequence[Item], int], list[Episode]]  # (items of a batch, seed) to the episodes of its groups
 Report = Callable[[StepMetrics], None]
 
 

@@ -54,8 +54,6 @@ def policy_loss(logprobs_BT: Tensor, advantages_B: Tensor, kept_BT: Tensor, batc
     its sign.
     """
     if batch_tokens < 1:
-        raise ValueError(
-            f"batch_tokens = {batch_tokens}; a batch without reply tokens has no loss: skip the update"
-        )
+        raise ValueError(f"batch_tokens = {batch_tokens}; a batch without reply tokens has no loss: skip the update")
     weighted_BT = advantages_B[:, None] * logprobs_BT
     return -weighted_BT.masked_fill(~kept_BT, 0.0).sum() / batch_tokens

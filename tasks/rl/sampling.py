@@ -58,19 +58,13 @@ class DomainSampler:
         Raises:
             InputError: no weighted domain has a question, or an id occurs twice.
         """
-        self._questions = {
-            domain: tuple(questions.get(domain, ())) for domain, weight in weights.items() if weight
-        }
+        self._questions = {domain: tuple(questions.get(domain, ())) for domain, weight in weights.items() if weight}
         _check_unique(self._questions)
         if empty := [domain for domain, ids in self._questions.items() if not ids]:
-            warnings.warn(
-                f"no questions for {', '.join(empty)}: skipped, the other domains fill in", stacklevel=2
-            )
+            warnings.warn(f"no questions for {', '.join(empty)}: skipped, the other domains fill in", stacklevel=2)
         filled = [domain for domain, ids in self._questions.items() if ids]
         if not filled:
-            raise InputError(
-                f"no question in any weighted domain ({', '.join(weights)}); curate more questions"
-            )
+            raise InputError(f"no question in any weighted domain ({', '.join(weights)}); curate more questions")
         exact = {domain: Fraction(str(weights[domain])) for domain in filled}
         self._shares = {domain: weight / sum(exact.values()) for domain, weight in exact.items()}
         self._batch_size = batch_size
@@ -112,9 +106,7 @@ class DomainSampler:
         self._streams = {domain: state.streams[str(domain)] for domain in self._streams}
 
     def _counts(self) -> dict[str, int]:
-        behind = {
-            d: self._step * self._batch_size * share - self._drawn[d] for d, share in self._shares.items()
-        }
+        behind = {d: self._step * self._batch_size * share - self._drawn[d] for d, share in self._shares.items()}
         counts = dict.fromkeys(behind, 0)
         for _ in range(self._batch_size):
             domain = max(behind, key=lambda d: behind[d])
@@ -141,7 +133,5 @@ def _check_unique(questions: Mapping[str, Sequence[str]]) -> None:
     for domain, ids in questions.items():
         for name in ids:
             if name in seen:
-                raise InputError(
-                    f"question {name!r} of {domain} occurs twice; ids must be unique: curate again"
-                )
+                raise InputError(f"question {name!r} of {domain} occurs twice; ids must be unique: curate again")
             seen.add(name)

@@ -116,9 +116,7 @@ def fingerprint_of(
         "name": name,
         "seed": params.seed,
         "threads": params.threads,
-        "rl": params.rl.model_dump(
-            mode="json", exclude={"stages", "checkpoint_every", "unscored_alarm_share"}
-        ),
+        "rl": params.rl.model_dump(mode="json", exclude={"stages", "checkpoint_every", "unscored_alarm_share"}),
         "limits": limits.model_dump(mode="json"),
         "memory": memory.model_dump(mode="json") if memory else None,
         "inputs": dict(input_hashes),

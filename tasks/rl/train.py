@@ -125,9 +125,7 @@ def make_rollout(name: str, params: "Params", engine: "Engine", tokenizer: "Chat
         return roll_out(engine.generator, tokenizer, items, limits.max_input_tokens, sampling, seed)
 
     def memory(items: Sequence["Item"], seed: int) -> list["Episode"]:
-        return roll_out_memory(
-            engine.generator, tokenizer, items, rl.group_size, params.memory, sampling, seed
-        )
+        return roll_out_memory(engine.generator, tokenizer, items, rl.group_size, params.memory, sampling, seed)
 
     return memory if name == "memory" else full_context
 
@@ -139,9 +137,7 @@ def _load_engine(name: str, params: "Params") -> tuple["Engine", "ChatTokenizer"
 
     folder = parent_of(name, params)
     tokenizer = ChatTokenizer.load(folder)
-    advantage = (
-        "group" if name == "memory" else params.rl.advantage
-    )  # QwenLong-L1.5 §4.4: trajectories, group std
+    advantage = "group" if name == "memory" else params.rl.advantage  # QwenLong-L1.5 §4.4: trajectories, group std
     return LocalEngine(load_model(folder), tokenizer, params.rl, advantage), tokenizer
 
 
@@ -206,9 +202,7 @@ def _write_metrics(name: str, state: "StageState", tracker: "Tracker") -> None:
     path = Path("metrics") / f"rl-{name}.json"
     questions = {key: outcome.total / outcome.count for key, outcome in sorted(state.outcomes.items())}
     skipped = sum(step.skipped for step in state.metrics)
-    write_json(
-        path, {"stage": name, "skipped": skipped, "steps": state.metrics, "question_rewards": questions}
-    )
+    write_json(path, {"stage": name, "skipped": skipped, "steps": state.metrics, "question_rewards": questions})
     tracker.log_artifact(path)
 
 

@@ -26,9 +26,7 @@ class Thread:
 def dialogue_questions(documents: Sequence[Document], split: Split, wanted: int, seed: int) -> Harvest:
     """Ask up to `wanted` values, corrected ones first; one question per dialogue and value."""
     source = Source(Domain.DIALOGUE_MEMORY, "self_play", split, seed)
-    threads = [
-        thread for document in documents if document.kind == "dialogue" for thread in _threads(document)
-    ]
+    threads = [thread for document in documents if document.kind == "dialogue" for thread in _threads(document)]
     random.Random(f"{seed} {split} dialogues").shuffle(threads)
     threads.sort(key=lambda thread: not thread.corrected)
     harvest = Harvest()

@@ -35,15 +35,11 @@ def extend(
     """
     unknown = [document for document in question.document_ids if document not in documents]
     if unknown:
-        raise InputError(
-            f"question {question.id} names unknown documents {', '.join(unknown)}; rerun synthesize"
-        )
+        raise InputError(f"question {question.id} names unknown documents {', '.join(unknown)}; rerun synthesize")
     chosen = list(question.document_ids)
     length = count(_render(question, [documents[document].text for document in chosen]))
     if length > bucket_tokens:
-        raise InputError(
-            f"the evidence of {question.id} needs {length} tokens, more than the {bucket_tokens} allowed"
-        )
+        raise InputError(f"the evidence of {question.id} needs {length} tokens, more than the {bucket_tokens} allowed")
     room = bucket_tokens - length
     empty = count("")
     for candidate in _nearest(question, documents, rng):

@@ -204,9 +204,7 @@ def faults(graph: KnowledgeGraph, path: Path) -> list[str]:
     found = Counter[str]()
     found["a hop has several answers"] = sum(not graph.book.unique(triple) for triple in path)
     found["an edge shortens the path"] = sum(
-        graph.linked(nodes[early], nodes[late])
-        for early in range(len(nodes))
-        for late in range(early + 2, len(nodes))
+        graph.linked(nodes[early], nodes[late]) for early in range(len(nodes)) for late in range(early + 2, len(nodes))
     )
     found["consecutive hops share a document"] = sum(
         one.document_id == next_.document_id for one, next_ in pairwise(path[first_hop:])

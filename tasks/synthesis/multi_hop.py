@@ -12,9 +12,7 @@ from tasks.synthesis.obfuscation import path_question
 from tasks.synthesis.questions import Harvest, Source
 
 
-def multi_hop_questions(
-    documents: Sequence[Document], split: Split, wanted: int, max_hops: int, seed: int
-) -> Harvest:
+def multi_hop_questions(documents: Sequence[Document], split: Split, wanted: int, max_hops: int, seed: int) -> Harvest:
     """Sample up to `wanted` questions of 2 to `max_hops` hops; each further hop halves the share.
 
     Lengths that the graph cannot fill are made up by shorter ones.

@@ -45,9 +45,7 @@ def run(name: str, params: Params) -> None:
         tracker.log_artifact(METRICS / f"{stage}.json")
 
 
-def synthesize(
-    name: str, params: Params, documents: Sequence[Document]
-) -> tuple[list[Question], dict[str, Any]]:
+def synthesize(name: str, params: Params, documents: Sequence[Document]) -> tuple[list[Question], dict[str, Any]]:
     """Ask about the documents of each split separately; return the questions and what there is to report.
 
     Raises:
@@ -92,9 +90,7 @@ def _knowledge_graph(params: Params, documents: Sequence[Document], split: Split
     from tasks.synthesis.multi_hop import multi_hop_questions
 
     return {
-        Domain.MULTI_HOP: multi_hop_questions(
-            documents, split, wanted, params.synthesis.max_hops, params.seed
-        ),
+        Domain.MULTI_HOP: multi_hop_questions(documents, split, wanted, params.synthesis.max_hops, params.seed),
         Domain.MULTIPLE_CHOICE: choice_questions(documents, split, wanted, params.seed),
     }
 

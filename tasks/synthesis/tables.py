@@ -72,9 +72,7 @@ def read_rows(documents: Sequence[Document]) -> Reading:
     for document in documents:
         if document.kind in ("report", "table"):
             for country, measure, count in rows(document.text):
-                cells.setdefault((key(country), measure), []).append(
-                    Row(country, measure, count, document.id)
-                )
+                cells.setdefault((key(country), measure), []).append(Row(country, measure, count, document.id))
     agreed = [found[0] for found in cells.values() if len({row.count for row in found}) == 1]
     return Reading(tuple(agreed), len(cells) - len(agreed))
 
@@ -233,9 +231,7 @@ def _choose_rows(table: Sequence[Row], number: int, rng: random.Random) -> list[
     return [first, *rng.sample(near, number - 1)] if len(near) >= number - 1 else None
 
 
-def _ask(
-    source: Source, table: LockedTable, template: Template, chosen: Sequence[Row], harvest: Harvest
-) -> None:
+def _ask(source: Source, table: LockedTable, template: Template, chosen: Sequence[Row], harvest: Harvest) -> None:
     measure, countries = chosen[0].measure, [row.country for row in chosen]
     sql = template.sql(measure, countries)
     gold = table.gold(sql)

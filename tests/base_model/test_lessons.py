@@ -29,7 +29,9 @@ SCHOOL = School(
 
 
 @pytest.mark.parametrize(
-    "lesson", [answer_lesson, memory_lesson, final_lesson, propose_lesson, judge_lesson], ids=lambda f: f.__name__
+    "lesson",
+    [answer_lesson, memory_lesson, final_lesson, propose_lesson, judge_lesson],
+    ids=lambda f: f.__name__,
 )
 def test_lessons_have_one_length_no_unknown_words_and_learn_something(lesson) -> None:
     for seed in range(10):

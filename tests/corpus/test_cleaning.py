@@ -20,9 +20,7 @@ from tasks.corpus.cleaning import clean, pieces
         ("line1\\r\\nline2\\rline3", "line1\nline2\nline3", 0, 0),
     ],
 )
-def test_what_breaks_later_stages_is_cleaned_and_counted(
-    escaped: str, text: str, replaced: int, removed: int
-) -> None:
+def test_what_breaks_later_stages_is_cleaned_and_counted(escaped: str, text: str, replaced: int, removed: int) -> None:
     cleaned = clean(json.loads(f'"{escaped}"'))
     assert (cleaned.text, cleaned.replaced, cleaned.removed) == (text, replaced, removed)
 

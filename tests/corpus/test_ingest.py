@@ -71,9 +71,7 @@ def test_the_command_writes_documents_and_metrics(scratch: Path) -> None:
     assert json.loads(ingest.METRICS.read_text())["documents"] == Counter(one.split for one in documents)
 
 
-def test_a_folder_becomes_documents_that_leave_room_for_a_question(
-    scratch: Path, tokenizer_folder: Path
-) -> None:
+def test_a_folder_becomes_documents_that_leave_room_for_a_question(scratch: Path, tokenizer_folder: Path) -> None:
     folder = scratch / "mine"
     folder.mkdir()
     for number in range(6):
@@ -81,15 +79,10 @@ def test_a_folder_becomes_documents_that_leave_room_for_a_question(
         (folder / f"text{number}.txt").write_text("\n\n".join(sentences))
     (folder / "schools.csv").write_text("town,schools\n" + "\n".join(f"Town{n},{n}" for n in range(40)))
     (folder / "latin1.txt").write_bytes(b"caf\xe9")
-    params = params_of(
-        scratch, "corpus.countries=false", f"corpus.folder={folder}", f"base_model={tokenizer_folder}"
-    )
+    params = params_of(scratch, "corpus.countries=false", f"corpus.folder={folder}", f"base_model={tokenizer_folder}")
     documents, metrics = ingest.collect(params)
     count = ChatTokenizer.load(tokenizer_folder).count
-    assert (
-        max(count(document.text) for document in documents)
-        <= params.rl.stages["stage1"].max_input_tokens // 2
-    )
+    assert max(count(document.text) for document in documents) <= params.rl.stages["stage1"].max_input_tokens // 2
     assert {document.split for document in documents} == set(SPLITS)
     assert {document.kind for document in documents} == {"text", "table"}
     for source in ("text3.txt", "schools.csv"):

@@ -25,15 +25,11 @@ from tests.evaluation.conftest import ItemFactory
 
 @pytest.fixture
 def small(params: Params) -> Params:
-    memory = params.memory.model_copy(
-        update={"chunk_tokens": 8, "memory_tokens": 4, "plan_tokens": 2, "window": 80}
-    )
+    memory = params.memory.model_copy(update={"chunk_tokens": 8, "memory_tokens": 4, "plan_tokens": 2, "window": 80})
     evaluation = params.evaluation.model_copy(
         update={"samples": 2, "long_multiples": (2, 99), "long_questions": 2, "bootstrap_resamples": 50}
     )
-    stages = {
-        name: limits.model_copy(update={"max_output_tokens": 3}) for name, limits in params.rl.stages.items()
-    }
+    stages = {name: limits.model_copy(update={"max_output_tokens": 3}) for name, limits in params.rl.stages.items()}
     rl = params.rl.model_copy(update={"stages": stages})
     return params.model_copy(
         update={"base_model": Path("models/base"), "memory": memory, "evaluation": evaluation, "rl": rl}
@@ -41,9 +37,7 @@ def small(params: Params) -> Params:
 
 
 @pytest.fixture
-def checkout(
-    scratch: Path, model_folder: Path, item: ItemFactory, monkeypatch: pytest.MonkeyPatch
-) -> NullTracker:
+def checkout(scratch: Path, model_folder: Path, item: ItemFactory, monkeypatch: pytest.MonkeyPatch) -> NullTracker:
     tracker = NullTracker()
     for name in ("models/base", *(f"checkpoints/{stage_name}" for stage_name in stage.TRAINED)):
         shutil.copytree(model_folder, scratch / name)
@@ -77,8 +71,7 @@ def test_stage(checkout: NullTracker, small: Params) -> None:
     }
     replies = read_replies(REPLIES)
     modes = {
-        mode: sum(reply.mode == mode for reply in replies)
-        for mode in ("greedy", "sampled", "agent", "truncation")
+        mode: sum(reply.mode == mode for reply in replies) for mode in ("greedy", "sampled", "agent", "truncation")
     }
     assert modes == {"greedy": 7 * 3, "sampled": 7 * 3 * 2, "agent": 3 * 2, "truncation": 3 * 2}
     long = read_items(LONG_ITEMS)
@@ -123,9 +116,7 @@ def scripted(tokenizer: ChatTokenizer, params: Params, replies: list[str | Compl
         return Reader("m", ScriptedGenerator(replies), tokenizer, params, progress)
 
 
-def test_answers_are_checked_by_the_rewards_rules(
-    tokenizer: ChatTokenizer, small: Params, item: ItemFactory
-) -> None:
+def test_answers_are_checked_by_the_rewards_rules(tokenizer: ChatTokenizer, small: Params, item: ItemFactory) -> None:
     cut_off = Completion((4, 5), "<think> w1", Finish.TRUNCATED)
     reader = scripted(tokenizer, small, ["The answer is w1.", "The answer is w2.", cut_off, "w9 w9 w9"])
     prompts = [prompt_of(item("a"), 80, tokenizer), prompt_of(item("b"), 80, tokenizer)]

@@ -127,9 +127,7 @@ def reply(item: Item, checkpoint: str, mode: str = "greedy", text: str = HOSTILE
 
 
 @pytest.fixture
-def checkout(
-    scratch: Path, evaluation: Evaluation, item: ItemFactory, monkeypatch: pytest.MonkeyPatch
-) -> NullTracker:
+def checkout(scratch: Path, evaluation: Evaluation, item: ItemFactory, monkeypatch: pytest.MonkeyPatch) -> NullTracker:
     hostile = item("b", tokens=512, documents=(f"{HOSTILE} w1",), options=("w1", HOSTILE), gold="A")
     items = [item("a", Domain.MULTI_HOP, 512), hostile, item("a", Domain.MULTI_HOP, 128)]
     write_json(METRICS, evaluation)

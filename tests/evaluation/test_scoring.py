@@ -11,9 +11,7 @@ BOOTSTRAP = Bootstrap(200, 0)
 VERDICTS = {"1": Verdict.CORRECT, "0": Verdict.WRONG, "?": Verdict.UNSCORED}
 
 
-def replies(
-    item: Item, checkpoint: str, mode: Mode, verdicts: str, evidence_cut: bool = False
-) -> list[Reply]:
+def replies(item: Item, checkpoint: str, mode: Mode, verdicts: str, evidence_cut: bool = False) -> list[Reply]:
     return [
         Reply(
             checkpoint=checkpoint,
@@ -52,9 +50,7 @@ def test_cells_by_hand(items: list[Item]) -> None:
         *replies(c, "base", "sampled", "11"), *replies(c, "model", "sampled", "0?"),
         *replies(longer, "base", "sampled", "00"), *replies(longer, "model", "sampled", "10"),
     ]  # fmt: skip
-    given += [
-        reply for each in items for name in ("base", "model") for reply in replies(each, name, "greedy", "1")
-    ]
+    given += [reply for each in items for name in ("base", "model") for reply in replies(each, name, "greedy", "1")]
     guesses = {key_of(a): 0.5, key_of(b): 0.25, key_of(c): 0.0, key_of(longer): 0.1}
     scores = score_checkpoint(table_of(items, given, guesses), "model", "base", BOOTSTRAP)
     short = scores.cell(None, 128)
@@ -79,15 +75,8 @@ def test_cells_by_hand(items: list[Item]) -> None:
 
 
 def test_the_base_has_no_gain_over_itself(items: list[Item]) -> None:
-    given = [
-        reply
-        for each in items
-        for mode in ("greedy", "sampled")
-        for reply in replies(each, "base", mode, "1")
-    ]
-    scores = score_checkpoint(
-        table_of(items, given, {key_of(each): 0.0 for each in items}), "base", "base", BOOTSTRAP
-    )
+    given = [reply for each in items for mode in ("greedy", "sampled") for reply in replies(each, "base", mode, "1")]
+    scores = score_checkpoint(table_of(items, given, {key_of(each): 0.0 for each in items}), "base", "base", BOOTSTRAP)
     assert all(cell.gain is None for cell in scores.cells)
 
 
@@ -99,9 +88,7 @@ def test_all_unscored_has_no_score(items: list[Item]) -> None:
         for mode in ("greedy", "sampled")
         for reply in replies(each, name, mode, "?")
     ]
-    scores = score_checkpoint(
-        table_of(items, given, {key_of(each): 0.0 for each in items}), "model", "base", BOOTSTRAP
-    )
+    scores = score_checkpoint(table_of(items, given, {key_of(each): 0.0 for each in items}), "model", "base", BOOTSTRAP)
     whole = scores.cell(None, None)
     assert whole is not None
     assert (whole.greedy, whole.average, whole.pass_at_k, whole.gain) == (None, None, None, None)

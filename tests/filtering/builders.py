@@ -88,17 +88,12 @@ class RuleGenerator:
         self.seeds: list[int] = []
         self.samplings: list[Sampling] = []
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int
-    ) -> list[list[Completion]]:
+    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
         texts = [bytes(prompt).decode() for prompt in prompts]
         self.prompts += texts
         self.seeds.append(seed)
         self.samplings.append(sampling)
         return [
-            [
-                Completion((1,), self._rule(text, sample), Finish.FINISHED)
-                for sample in range(sampling.samples)
-            ]
+            [Completion((1,), self._rule(text, sample), Finish.FINISHED) for sample in range(sampling.samples)]
             for text in texts
         ]

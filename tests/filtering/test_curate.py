@@ -85,9 +85,7 @@ def curated(name: str) -> list[Item]:
 
 
 class TestFullContext:
-    def test_stage2_takes_its_own_length_and_hard_earlier_ones(
-        self, params: Params, loaded: list[Path]
-    ) -> None:
+    def test_stage2_takes_its_own_length_and_hard_earlier_ones(self, params: Params, loaded: list[Path]) -> None:
         items = pool("Some", 9, 200) + pool("Easy", 5, 200)
         items += pool("Hard", 5, 100) + pool("Easy", 5, 100) + pool("Some", 5, 400)
         write_items(curate.BALANCED, items)
@@ -131,12 +129,8 @@ class TestFullContext:
 
 class TestMemory:
     def documents(self) -> list[Document]:
-        train = [
-            document(f"train{number}", f"Nothing of note in town {number} today.") for number in range(60)
-        ]
-        test = [
-            document(f"test{number}", f"Other news of city {number}.", split="test") for number in range(60)
-        ]
+        train = [document(f"train{number}", f"Nothing of note in town {number} today.") for number in range(60)]
+        test = [document(f"test{number}", f"Other news of city {number}.", split="test") for number in range(60)]
         return [document("d", "The capital of France is Paris."), *train, *test]
 
     def test_contexts_grow_beyond_the_window(self, params: Params, loaded: list[Path]) -> None:

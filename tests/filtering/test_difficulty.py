@@ -8,10 +8,7 @@ from tests.filtering.builders import item, question
 
 
 def pool(rates: list[float | None], domain: Domain = Domain.MULTI_HOP) -> list[Item]:
-    return [
-        item(question(f"{domain}-{number}", domain=domain), pass_rate=rate)
-        for number, rate in enumerate(rates)
-    ]
+    return [item(question(f"{domain}-{number}", domain=domain), pass_rate=rate) for number, rate in enumerate(rates)]
 
 
 @pytest.mark.parametrize(

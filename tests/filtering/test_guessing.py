@@ -42,9 +42,7 @@ def test_a_sum_is_not_in_the_documents() -> None:
         (("7",), AnswerKind.NUMBER, "", 0.0),
     ],
 )
-def test_any_text_without_fact_sentences(
-    gold: tuple[str, ...], kind: AnswerKind, text: str, rate: float
-) -> None:
+def test_any_text_without_fact_sentences(gold: tuple[str, ...], kind: AnswerKind, text: str, rate: float) -> None:
     assert guess_rate(item(question(gold=gold, kind=kind), documents=(text,))) == pytest.approx(rate)
 
 

@@ -17,9 +17,7 @@ def test_estimate(samples: int, correct: int, k: int, value: float) -> None:
     assert pass_at_k(samples, correct, k) == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    ("samples", "correct", "k"), [(2, 1, 5), (0, 0, 1), (2, 3, 1), (2, -1, 1), (2, 1, 0)]
-)
+@pytest.mark.parametrize(("samples", "correct", "k"), [(2, 1, 5), (0, 0, 1), (2, 3, 1), (2, -1, 1), (2, 1, 0)])
 def test_impossible_counts(samples: int, correct: int, k: int) -> None:
     with pytest.raises(ValueError, match=r"right of|needs at least"):
         pass_at_k(samples, correct, k)

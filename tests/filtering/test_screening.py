@@ -81,8 +81,6 @@ class TestLengths:
     def test_even_deal(self, shortest: list[int], dealt: list[int | None]) -> None:
         assert deal(shortest, [128, 256, 512]) == dealt
 
-    @pytest.mark.parametrize(
-        ("tokens", "bucket"), [(1, 128), (128, 128), (129, 256), (512, 512), (513, None)]
-    )
+    @pytest.mark.parametrize(("tokens", "bucket"), [(1, 128), (128, 128), (129, 256), (512, 512), (513, None)])
     def test_bucket_of(self, tokens: int, bucket: int | None) -> None:
         assert bucket_of(tokens, [128, 256, 512]) == bucket

@@ -100,9 +100,7 @@ class TestStage:
         assert {one.pass_rate for one in held_out} == {None}
         assert {one.checks for one in held_out} == {("splits", "near_duplicates", "grounding")}
 
-    def test_the_extended_context_of_one_split_is_stored(
-        self, params: Params, generator: RuleGenerator
-    ) -> None:
+    def test_the_extended_context_of_one_split_is_stored(self, params: Params, generator: RuleGenerator) -> None:
         store(*world())
         verify.run(params)
         for split in SPLITS:
@@ -145,9 +143,7 @@ class TestStage:
     def test_a_corpus_too_small_for_a_domain(self, params: Params, generator: RuleGenerator) -> None:
         documents, questions = world()
         store(documents, [one for one in questions if one.split != "train"] + questions[:1])
-        with pytest.raises(
-            InputError, match=r"reading_comprehension has 1 verified train .* needs 2; add doc"
-        ):
+        with pytest.raises(InputError, match=r"reading_comprehension has 1 verified train .* needs 2; add doc"):
             verify.run(params)
         assert not verify.VERIFIED.exists()
 
@@ -173,9 +169,7 @@ class TestGrounding:
     def test_rounds_have_distinct_seeds_and_stop_when_decided(self, params: Params) -> None:
         generator = RuleGenerator(lambda prompt, sample: "The answer is B.")
         verify.ground([self.letter()], params, examiner(generator))
-        assert [sampling.samples for sampling in generator.samplings] == [
-            4
-        ]  # 4 wrong: 6 of 8 is out of reach
+        assert [sampling.samples for sampling in generator.samplings] == [4]  # 4 wrong: 6 of 8 is out of reach
         answers = iter("AABBBBBB")  # 2 of 4 leave 6 of 8 open
         unsure = RuleGenerator(lambda prompt, sample: f"The answer is {next(answers)}.")
         assert len(verify.ground([self.letter()], params, examiner(unsure)).items) == 1

@@ -61,9 +61,7 @@ def test_the_seed_alone_decides(model):
 def test_neither_batches_nor_dropped_rows_change_a_result(model, monkeypatch):
     sampling = Sampling(1.0, 0.95, 12, samples=3)
     whole = LocalGenerator(model, tiny_tokenizer()).generate(PROMPTS, sampling, seed=1)
-    assert whole == LocalGenerator(model, tiny_tokenizer(), token_budget=20).generate(
-        PROMPTS, sampling, seed=1
-    )
+    assert whole == LocalGenerator(model, tiny_tokenizer(), token_budget=20).generate(PROMPTS, sampling, seed=1)
     monkeypatch.setattr("tasks.generation.local.COMPACT_SHARE", 0.0)
     assert whole == LocalGenerator(model, tiny_tokenizer()).generate(PROMPTS, sampling, seed=1)
 

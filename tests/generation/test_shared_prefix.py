@@ -60,9 +60,7 @@ def ragged_batch(seed=0):
         [rng.randrange(2, 60) for _ in range(5)],
         [11],
     ]
-    prompts = [
-        prompt for prompt, count in zip(distinct, (4, 1, 2, 1, 1, 2), strict=True) for _ in range(count)
-    ]
+    prompts = [prompt for prompt, count in zip(distinct, (4, 1, 2, 1, 1, 2), strict=True) for _ in range(count)]
     rng.shuffle(prompts)
     replies = [[rng.randrange(0, 60) for _ in range(rng.randint(1, 7))] for _ in prompts]
     return prompts, replies
@@ -77,9 +75,7 @@ def test_logits_and_every_gradient_equal_the_unshared_forward(kwargs):
     for forward in (shared_logits, own_logits):
         logits = forward(model, prompts, replies)
         model.zero_grad()
-        sum(
-            (part.log_softmax(-1) * weight).sum() for part, weight in zip(logits, weights, strict=True)
-        ).backward()
+        sum((part.log_softmax(-1) * weight).sum() for part, weight in zip(logits, weights, strict=True)).backward()
         gradients.append({name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None})
         if forward is shared_logits:
             mine = logits
@@ -95,9 +91,7 @@ def test_uniform_groups_equal_the_unshared_forward():
     model = tiny_model()
     prompts = [[5] * 9] * 3 + [[6, 7] * 4] * 3
     replies = [[n, n + 1, 1] for n in range(6)]
-    for left, right in zip(
-        shared_logits(model, prompts, replies), own_logits(model, prompts, replies), strict=True
-    ):
+    for left, right in zip(shared_logits(model, prompts, replies), own_logits(model, prompts, replies), strict=True):
         torch.testing.assert_close(left, right, atol=1e-5, rtol=1e-5)
 
 

@@ -45,9 +45,7 @@ class RecordingGenerator(ScriptedGenerator):
         super().__init__(replies)
         self.calls: list[tuple[int, Sampling, int]] = []
 
-    def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int
-    ) -> list[list[Completion]]:
+    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
         self.calls.append((len(prompts), sampling, seed))
         return super().generate(prompts, sampling, seed)
 

@@ -76,9 +76,7 @@ def test_whole_sentences_stay_whole(lengths, limit):
 def test_one_chunk_is_one_update_and_one_answer():
     generator = RecordingGenerator([update("Ann here", "done"), "The answer is Ann."])
     tokenizer = WordTokenizer()
-    (result,) = run_agent(
-        generator, tokenizer, [("a b c.",)], [question(options=("Ann", "Bob"))], PARAMS, SAMPLING, 5
-    )
+    (result,) = run_agent(generator, tokenizer, [("a b c.",)], [question(options=("Ann", "Bob"))], PARAMS, SAMPLING, 5)
     assert result.reply == "The answer is Ann."
     assert result.finish is Finish.FINISHED
     assert result.states == (MemoryState("Ann here", "done"),)

@@ -36,9 +36,7 @@ def test_a_folder_is_no_file(capsys, tmp_path):
     assert str(tmp_path) in refused(capsys, "--file", str(tmp_path), "--question", "Who?")
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"), [(b"\xff\xfe", "UTF-8"), (b"", "no text"), (b" \n", "no text")]
-)
+@pytest.mark.parametrize(("content", "reason"), [(b"\xff\xfe", "UTF-8"), (b"", "no text"), (b" \n", "no text")])
 def test_unusable_content_is_explained(capsys, tmp_path, content, reason):
     path = tmp_path / "f.txt"
     path.write_bytes(content)

@@ -58,9 +58,7 @@ def write_checkpoints(folder: Path, model: torch.nn.Module) -> list[Path]:
 
 
 def word_tokenizer() -> Tokenizer:
-    tokenizer = Tokenizer(
-        models.WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="is")
-    )
+    tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="is"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     return tokenizer
 
@@ -159,9 +157,7 @@ def test_shards_keep_their_layout(dense: list[Path], tmp_path: Path) -> None:
     merge(dense, tmp_path / "sharded")
     check_checkpoint(tmp_path / "sharded")
     whole = load_file(tmp_path / "merged" / "model.safetensors")
-    shards = load_file(tmp_path / "sharded" / "s0.safetensors") | load_file(
-        tmp_path / "sharded" / "s1.safetensors"
-    )
+    shards = load_file(tmp_path / "sharded" / "s0.safetensors") | load_file(tmp_path / "sharded" / "s1.safetensors")
     assert shards.keys() == whole.keys()
     assert all(torch.equal(shards[name], whole[name]) for name in whole)
 
@@ -179,9 +175,7 @@ def params(dense: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """A checkout with the merge's inputs in place, and the tracker replaced by its double."""
     loaded = load_params().model_copy(update={"base_model": Path("models/base")})
     checkout = tmp_path / "checkout"
-    for source, target in zip(
-        dense, ("models/base", "checkpoints/stage3", "checkpoints/memory"), strict=True
-    ):
+    for source, target in zip(dense, ("models/base", "checkpoints/stage3", "checkpoints/memory"), strict=True):
         shutil.copytree(source, checkout / target)
     monkeypatch.chdir(checkout)
     monkeypatch.setattr(stage, "stage_run", lambda *_: null_run())

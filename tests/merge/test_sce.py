@@ -27,9 +27,7 @@ from tasks.merge.sce import agreement, calculation, merge_deltas, merge_tensor, 
         ([10, 10], [[9, 10], [7, 10]], 1.0, [7.2, 10]),  # the same around another base, downwards
     ],
 )
-def test_reference(
-    base: list[float], models: list[list[float]], select_topk: float, expected: list[float]
-) -> None:
+def test_reference(base: list[float], models: list[list[float]], select_topk: float, expected: list[float]) -> None:
     merged = merge_tensor(
         torch.tensor(base, dtype=torch.float32),
         [torch.tensor(model, dtype=torch.float32) for model in models],

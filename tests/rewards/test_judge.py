@@ -33,9 +33,7 @@ class Bytes:
 
 
 class Unreachable:
-    def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int
-    ) -> list[list[Completion]]:
+    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
         raise ConnectionRefusedError("judge")
 
 

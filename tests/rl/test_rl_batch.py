@@ -32,9 +32,7 @@ def test_the_advantage_is_taken_per_trajectory_and_copied_to_its_turns():
 
 
 def test_unscored_rows_carry_nan_and_no_advantage():
-    batch = collate(
-        [episode(0, 1.0, [5, 1]), episode(0, None, [5, 1]), episode(0, 0.0, [4, 1])], "domain", END
-    )
+    batch = collate([episode(0, 1.0, [5, 1]), episode(0, None, [5, 1]), episode(0, 0.0, [4, 1])], "domain", END)
     assert batch.advantages_B.tolist() == pytest.approx([0.7071, 0.0, -0.7071], abs=1e-4)
     assert math.isnan(batch.rewards_B[1])
 

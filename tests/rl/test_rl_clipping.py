@@ -61,9 +61,7 @@ def test_the_top_quantile_and_equal_entropies_clip_nothing(level):
     assert torch.equal(kept_tokens(ADVANTAGES, flat, MASK, quantile(level, 0.0)), MASK)
 
 
-@pytest.mark.parametrize(
-    "clipping", [absolute("token", 0.01), quantile("sequence", 0.0), quantile("token", 0.0)]
-)
+@pytest.mark.parametrize("clipping", [absolute("token", 0.01), quantile("sequence", 0.0), quantile("token", 0.0)])
 def test_without_negatives_or_tokens_nothing_is_clipped(clipping):
     assert kept(clipping, ADVANTAGES.abs()) == MASK.int().tolist()
     nothing = torch.zeros_like(MASK)

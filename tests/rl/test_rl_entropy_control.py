@@ -52,9 +52,7 @@ def test_chunks_bound_what_is_computed_at_once(monkeypatch):
     """The largest block that any softmax sees is one chunk, forward and backward."""
     seen = []
     softmax = torch.Tensor.log_softmax
-    monkeypatch.setattr(
-        torch.Tensor, "log_softmax", lambda x, dim: seen.append(x.shape[0]) or softmax(x, dim)
-    )
+    monkeypatch.setattr(torch.Tensor, "log_softmax", lambda x, dim: seen.append(x.shape[0]) or softmax(x, dim))
     logits = torch.randn(50, 11, requires_grad=True)
     token_entropies(logits, chunk_tokens=8).sum().backward()
     assert max(seen) == 8 and sum(seen) == 100

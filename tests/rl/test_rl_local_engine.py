@@ -85,9 +85,7 @@ def test_entropy_is_eq_11_of_the_policy_before_the_update(model):
     means = []
     for n, reply in enumerate(REPLIES):
         prompt = PROMPTS[n // 2]
-        logprobs = (
-            model(input_ids=torch.tensor([prompt + reply])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
-        )
+        logprobs = model(input_ids=torch.tensor([prompt + reply])).logits[0, len(prompt) - 1 : -1].log_softmax(-1)
         means.append(-(logprobs.exp() * logprobs).sum(-1).mean().item())
     update = engine(model).update(episodes(), Gate(), 1)
     assert update.entropy == pytest.approx(sum(means) / 6, rel=1e-5)

@@ -43,8 +43,7 @@ def run(tmp_path):
             drawn.append((tuple(item.question.id for item in items), seed))
             turn = Turn((2,), (3, 1), Finish.FINISHED)
             return [
-                Episode(group, item.question.domain, (turn,), Verdict.CORRECT, 1.0)
-                for group, item in enumerate(items)
+                Episode(group, item.question.domain, (turn,), Verdict.CORRECT, 1.0) for group, item in enumerate(items)
             ]
 
         state = run_steps(

@@ -25,14 +25,10 @@ def test_the_mask_goes_by_position(reply, length, expected):
 
 def loss(token_losses, batch_tokens, advantage=-1.0):
     logprobs = torch.tensor([token_losses])
-    return float(
-        policy_loss(logprobs, torch.tensor([advantage]), torch.ones_like(logprobs).bool(), batch_tokens)
-    )
+    return float(policy_loss(logprobs, torch.tensor([advantage]), torch.ones_like(logprobs).bool(), batch_tokens))
 
 
-@pytest.mark.parametrize(
-    "splits", [[[1.0, 1] + [0.0] * 8], [[1.0, 1, 0, 0, 0], [0.0] * 5], [[1.0, 1], [0.0] * 8]]
-)
+@pytest.mark.parametrize("splits", [[[1.0, 1] + [0.0] * 8], [[1.0, 1, 0, 0, 0], [0.0] * 5], [[1.0, 1], [0.0] * 8]])
 def test_the_loss_does_not_depend_on_the_split(splits):
     assert sum(loss(part, batch_tokens=10) for part in splits) == pytest.approx(0.2, abs=1e-6)
 

@@ -154,9 +154,7 @@ def test_a_state_of_other_data_is_discarded(rerun, world, caplog):
     Path("base").unlink()
     Path("base").mkdir()
     for file in (folder / "base").iterdir():
-        Path("base", file.name).write_bytes(
-            file.read_bytes() + (b"\n" if file.name == "config.json" else b"")
-        )
+        Path("base", file.name).write_bytes(file.read_bytes() + (b"\n" if file.name == "config.json" else b""))
     tracker = NullTracker()
     run_stage1(tracker)
     assert tracker.steps[0][0] == 1

@@ -24,9 +24,7 @@ from tasks.tracking import NullTracker
 from tests.rl.tiny import run_stage1, tiny_items, tiny_params, write_world
 
 ROOT = Path(__file__).parents[2]
-UPDATE = Update(
-    entropy=0.5, gate=Gate(on=True), kept_share=0.25, gradient_norm=2.0, learning_rate=1e-4, skipped=False
-)
+UPDATE = Update(entropy=0.5, gate=Gate(on=True), kept_share=0.25, gradient_norm=2.0, learning_rate=1e-4, skipped=False)
 
 
 @pytest.fixture

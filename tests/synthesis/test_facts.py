@@ -8,8 +8,7 @@ from tasks.synthesis.facts import choice_questions, reading_questions
 from .examples import document
 
 MONEY = [
-    document(f"m{n}", CURRENCY.sentence(f"Land{n}", f"C{n}"), cluster="near" if n < 40 else "far")
-    for n in range(80)
+    document(f"m{n}", CURRENCY.sentence(f"Land{n}", f"C{n}"), cluster="near" if n < 40 else "far") for n in range(80)
 ]
 
 
@@ -18,9 +17,7 @@ def test_single_facts_are_asked_in_the_direction_they_are_stated() -> None:
         document("a", CAPITAL_OF.sentence("France", "Paris")),
         document("b", CURRENCY.sentence("Chad", "XAF")),
     ]
-    asked = {
-        question.question: question.gold for question in reading_questions(documents, "train", 9, 0).questions
-    }
+    asked = {question.question: question.gold for question in reading_questions(documents, "train", 9, 0).questions}
     assert asked == {
         "Which country has the capital Paris?": ("France",),
         "What is the currency of Chad?": ("XAF",),
@@ -73,9 +70,7 @@ def test_too_few_values_give_no_choice() -> None:
 
 def test_the_subject_is_no_option() -> None:
     names = ["A", "B", "C", "D", "E"]
-    documents = [
-        document(f"d{n}", f"The neighbour of {name} is {names[n - 1]}.") for n, name in enumerate(names)
-    ]
+    documents = [document(f"d{n}", f"The neighbour of {name} is {names[n - 1]}.") for n, name in enumerate(names)]
     for question in choice_questions(documents, "train", 9, 0).questions:
         assert question.question[-2] not in question.options
 

@@ -25,9 +25,7 @@ from tasks.synthesis.obfuscation import describe, fact_question, path_question
 from .examples import document, stated
 
 FRANCE = [
-    document(
-        "france", f"{CAPITAL_OF.sentence('France', 'Paris')} {LARGEST_NEIGHBOUR.sentence('France', 'Spain')}"
-    ),
+    document("france", f"{CAPITAL_OF.sentence('France', 'Paris')} {LARGEST_NEIGHBOUR.sentence('France', 'Spain')}"),
     document("spain", CURRENCY.sentence("Spain", "EUR")),
     document("money", CURRENCY.sentence("France", "FRF")),
 ]
@@ -146,11 +144,7 @@ def test_dense_graphs_are_sampled_not_enumerated() -> None:
 nodes = st.sampled_from("ABCDE")
 
 
-@given(
-    st.lists(
-        st.tuples(nodes, st.sampled_from(["r", "s"]), nodes, st.sampled_from(["d1", "d2", "d3"])), max_size=12
-    )
-)
+@given(st.lists(st.tuples(nodes, st.sampled_from(["r", "s"]), nodes, st.sampled_from(["d1", "d2", "d3"])), max_size=12))
 def test_sampled_paths_are_simple_connected_and_distinct(edges: list[tuple[str, str, str, str]]) -> None:
     graph = KnowledgeGraph.of(stated(edges))
     found = paths(graph, 3, wanted=1)

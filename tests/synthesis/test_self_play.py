@@ -41,9 +41,7 @@ def play(
 
 
 def test_agreement_verifies_a_question_and_the_gold_is_the_proposers(tokenizer: ChatTokenizer) -> None:
-    generator = ScriptedGenerator(
-        [RIGHT, RIGHT, says("XAF"), says("PEN"), says("xaf"), "Verdict: incorrect."]
-    )
+    generator = ScriptedGenerator([RIGHT, RIGHT, says("XAF"), says("PEN"), says("xaf"), "Verdict: incorrect."])
     harvest = SelfPlay(generator, tokenizer, rules()).play([CHAD], "train", 1)
     (question,) = harvest.questions
     assert (question.question, question.gold) == ("What is the currency of Chad?", ("XAF",))
@@ -140,9 +138,7 @@ def test_every_solver_reads_the_evidence_in_other_company(tokenizer: ChatTokeniz
 
 def test_documents_join_over_the_rounds() -> None:
     table = Table(tuple(document(f"d{n}", "x") for n in range(6)), deque(maxlen=3))
-    seen = [
-        {one.id for _ in range(40) for one in table.subset(Round(n, 3), random.Random(n))} for n in range(3)
-    ]
+    seen = [{one.id for _ in range(40) for one in table.subset(Round(n, 3), random.Random(n))} for n in range(3)]
     assert len(table.subset(Round(0, 3), random.Random(0))) == 2
     assert len(table.subset(Round(2, 3), random.Random(0))) == 4
     assert Round(0, 3).joined_share == 0.5

@@ -81,9 +81,7 @@ def walked(question: Question, texts: list[str]) -> str:
 def computed(question: Question, texts: list[str]) -> str:
     """Add up or compare the rows that the question names, from the evidence texts alone."""
     facts = {tuple(fact) for fact in question.provenance["facts"]}
-    counts = [
-        n for text in texts for country, measure, n in rows(text) if (measure, country.lower()) in facts
-    ]
+    counts = [n for text in texts for country, measure, n in rows(text) if (measure, country.lower()) in facts]
     assert len(counts) == len(facts)
     return str(sum(counts) if "total" in question.question else max(counts))
 
@@ -93,9 +91,7 @@ def said_last(question: Question, texts: list[str]) -> str:
     return [one.value for one in statements(text) if one.subject.lower() == subject][-1]
 
 
-def test_every_gold_answer_follows_from_the_evidence_texts(
-    questions: list[Question], corpus: list[Document]
-) -> None:
+def test_every_gold_answer_follows_from_the_evidence_texts(questions: list[Question], corpus: list[Document]) -> None:
     texts = {one.id: one.text for one in corpus}
     answer = {"path": walked, "triple": walked, "sql": computed, "dialogue": said_last}
     for question in questions:
@@ -106,9 +102,7 @@ def test_every_gold_answer_follows_from_the_evidence_texts(
         assert answer[question.provenance["kind"]](question, evidence) == gold
 
 
-def test_provenance_reproduces_the_gold_over_the_whole_split(
-    questions: list[Question], corpus: list[Document]
-) -> None:
+def test_provenance_reproduces_the_gold_over_the_whole_split(questions: list[Question], corpus: list[Document]) -> None:
     for split in WANTED:
         own = [one for one in corpus if one.split == split]
         graph, table = KnowledgeGraph.of(own), LockedTable(read_rows(own).rows)
@@ -147,9 +141,7 @@ def test_missing_self_play_questions_are_made_up_by_stated_facts_and_counted(
 
 def test_a_corpus_too_small_for_a_domain_is_one_clear_error(small: Params) -> None:
     lonely = [document("a", "The mayor of Ulm is Eve.", "text")]
-    with pytest.raises(
-        InputError, match=r"the train documents give no multi_hop question: no cross-document edge"
-    ):
+    with pytest.raises(InputError, match=r"the train documents give no multi_hop question: no cross-document edge"):
         stage.synthesize("knowledge_graph", small, lonely)
     with pytest.raises(InputError, match="no corpus_numeric question: they state nothing to ask about"):
         stage.synthesize("tables", small, lonely)

@@ -55,9 +55,7 @@ def table_of(*counts: tuple[str, int | None]) -> LockedTable:
         "SELECT 1 -- " + "x" * 20_000,
     ],
 )
-def test_only_a_plain_select_over_the_table_runs(
-    sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_plain_select_over_the_table_runs(sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "secrets.csv").write_text("a\n1\n")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnsafeQueryError):
@@ -65,9 +63,7 @@ def test_only_a_plain_select_over_the_table_runs(
     assert [path.name for path in tmp_path.iterdir()] == ["secrets.csv"]
 
 
-@pytest.mark.parametrize(
-    "sql", ["SELECT * FROM read_text('x')", "SET threads = 4", "COPY (SELECT 1) TO 'out.csv'"]
-)
+@pytest.mark.parametrize("sql", ["SELECT * FROM read_text('x')", "SET threads = 4", "COPY (SELECT 1) TO 'out.csv'"])
 def test_the_database_itself_is_locked_too(sql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnsafeQueryError, match="failed"):
@@ -165,11 +161,7 @@ def test_too_few_rows_give_no_question() -> None:
     assert numeric_questions([reported("r", "m", A=1)], "train", 5, 0).questions == []
 
 
-@given(
-    st.dictionaries(
-        st.text("aA'\"; -%_", min_size=1).map(str.strip).filter(bool), st.integers(0, 99), min_size=2
-    )
-)
+@given(st.dictionaries(st.text("aA'\"; -%_", min_size=1).map(str.strip).filter(bool), st.integers(0, 99), min_size=2))
 def test_names_are_data_in_sql(counts: dict[str, int]) -> None:
     table = LockedTable([Row(name, "m'--", count, "d") for name, count in counts.items()])
     names = list(counts)[:2]

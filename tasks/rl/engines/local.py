@@ -139,9 +139,7 @@ class LocalEngine:
         empty_bT = torch.zeros(mask_bT.shape)
         return empty_bT.masked_scatter(mask_bT, logprobs_T), empty_bT.masked_scatter(mask_bT, entropies_T)
 
-    def _recompute(
-        self, batch: TurnBatch, shared: SharedPrompts, teaching_B: Tensor, kept_BT: Tensor
-    ) -> None:
+    def _recompute(self, batch: TurnBatch, shared: SharedPrompts, teaching_B: Tensor, kept_BT: Tensor) -> None:
         """Second pass, with gradients, over the rows that have any."""
         rows = teaching_B.nonzero()[:, 0].tolist()
         lengths = batch.lengths
@@ -160,8 +158,7 @@ class LocalEngine:
         if not math.isfinite(norm):
             self._optimiser.zero_grad()
             raise PipelineError(
-                f"the gradient norm at step {step} is {norm}; it must be finite: "
-                "lower rl.learning_rate and run again"
+                f"the gradient norm at step {step} is {norm}; it must be finite: lower rl.learning_rate and run again"
             )
         for group in self._optimiser.param_groups:
             group["lr"] = self._learning_rate(step)
