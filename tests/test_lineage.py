@@ -98,7 +98,7 @@ def test_a_checkpoint_resolves_to_its_documents(chain: Path, capsys: pytest.Capt
         "gone: not in data/corpus/documents.parquet (1 questions)",
     ):
         assert part in text
-    assert "d3" not in text
+    assert "d3: Title" not in text
     assert "d9" not in text  # a distractor is no source
     assert text.count("made by stage1") == 1
     assert text.count("unchanged") == 6

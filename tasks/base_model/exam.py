@@ -159,8 +159,8 @@ tokens, a number fixed as the stopping rule. `training_log.jsonl` is its log, `c
 
 {QUESTIONS} questions a cell on new shuffled worlds (`python -m tasks.base_model.pretrain --card`), in percent.
 *Guess*: the best blind guess (a random option, the most common number, a random stated value of the right kind).
-*Sampled*: mean of {SAMPLES} replies at temperature 0.7, top-p 0.95; *direct* and *quoting* are the same replies, split by whether they
-quote evidence first.
+*Sampled*: mean of {SAMPLES} replies at temperature 0.7, top-p 0.95; *direct* and *quoting* are the same replies,
+split by whether they quote evidence first.
 
 | domain | context | guess | greedy | sampled | direct | quoting |
 |---|---:|---:|---:|---:|---:|---:|
