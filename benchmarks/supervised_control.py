@@ -17,10 +17,10 @@ from tasks.base_model.lessons import School
 from tasks.corpus.countries import load_countries, vocabulary
 from tasks.evaluation.answering import Reader, answer
 from tasks.evaluation.evaluate import read_held_out
-from tasks.evaluation.progress import meter
 from tasks.evaluation.scores import Reply
 from tasks.generation.local import LocalGenerator, load_model
 from tasks.params import Params, load_params
+from tasks.progress import meter
 from tasks.records import Verdict
 from tasks.tokenization import ChatTokenizer
 

@@ -5,6 +5,7 @@ PipelineError
 ├── InputError         a document, dataset or folder that a stage needs cannot be used
 ├── CheckpointError    a model folder is missing, incomplete or not what it claims to be
 ├── StageBusyError     another process holds the stage's lock
+├── DivergedError      entropy or gradient of a training step is not finite
 └── UnsafeQueryError   a SQL statement is not a plain SELECT over the loaded tables
 
 A message names the value, the rule it breaks and the remedy. Commands print it as one line and exit with 2.
@@ -33,3 +34,7 @@ class StageBusyError(PipelineError):
 
 class UnsafeQueryError(PipelineError):
     """A SQL statement is not a single SELECT over the loaded tables."""
+
+
+class DivergedError(PipelineError):
+    """A training step's entropy or gradient is not finite; the weights stay as they were."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tasks.evaluation.progress import Meter
 from tasks.evaluation.scores import Mode, Reply
 from tasks.evaluation.truncation import fit
 from tasks.generation.base import Completion, Generator, Sampling
 from tasks.memory.agent import AgentRun, run_agent
 from tasks.params import Params
+from tasks.progress import Meter
 from tasks.prompts import answer_prompt
 from tasks.records import Item
 from tasks.rewards.rules import check, extract_answer

@@ -16,12 +16,12 @@ from tasks.errors import InputError
 from tasks.evaluation.answering import Prompt, Reader, answer, prompt_of, read_long
 from tasks.evaluation.files import LONG_ITEMS, METRICS, REPLIES, TEST_ITEMS, write_replies
 from tasks.evaluation.long_documents import long_items, long_questions
-from tasks.evaluation.progress import meter
 from tasks.evaluation.provenance import provenance
 from tasks.evaluation.scores import Evaluation, Reply
 from tasks.evaluation.scoring import Bootstrap, key_of, score_checkpoint, score_long, table_of
 from tasks.filtering.guessing import guess_rate
 from tasks.params import Params
+from tasks.progress import meter
 from tasks.tokenization import ChatTokenizer
 from tasks.tracking import stage_run
 

@@ -20,10 +20,10 @@ from tasks.artifacts import read_documents, read_items, stage_lock, write_items,
 from tasks.checkpoints import check_checkpoint
 from tasks.cli import stage_command
 from tasks.errors import InputError
-from tasks.evaluation.progress import meter
 from tasks.filtering.retrospective import Choice, Reason, Rerolled, in_turn, select
 from tasks.filtering.trials import PROMPTS_PER_CALL, Examiner, Trials, sampling_of, seed_of, tally
 from tasks.params import RL_STAGES, Params, StageParams
+from tasks.progress import meter
 from tasks.prompts import answer_prompt
 from tasks.records import Document, Domain, Item
 from tasks.synthesis.distractors import extend

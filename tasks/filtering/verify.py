@@ -26,7 +26,6 @@ from tasks.artifacts import read_documents, read_questions, stage_lock, write_it
 from tasks.checkpoints import check_checkpoint
 from tasks.cli import stage_command
 from tasks.errors import InputError
-from tasks.evaluation.progress import meter
 from tasks.filtering.contamination import check_splits, leak_of
 from tasks.filtering.deduplication import near_duplicates
 from tasks.filtering.funnel import Fate, Outcome, funnel, table
@@ -36,6 +35,7 @@ from tasks.filtering.lengths import bucket_of, buckets, deal
 from tasks.filtering.robustness import pass_at_k
 from tasks.filtering.trials import Examiner, Trials, sampling_of
 from tasks.params import Params
+from tasks.progress import meter
 from tasks.prompts import answer_prompt
 from tasks.records import Document, Domain, Item, Question, Split
 from tasks.synthesis.distractors import extend

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from tasks.errors import PipelineError
+from tasks.errors import DivergedError
 from tasks.params import EntropyControlParams
 from tasks.rl.clipping import sequence_means
 
@@ -56,12 +56,12 @@ class Gate:
         """On above `high`, off below `low`, unchanged between them.
 
         Raises:
-            PipelineError: the entropy is NaN or infinite. It compares false with both thresholds, so keeping
+            DivergedError: the entropy is NaN or infinite. It compares false with both thresholds, so keeping
                 the state would freeze the controller, and only a broken policy has such an entropy: going on
                 would train on it.
         """
         if not math.isfinite(entropy):
-            raise PipelineError(
+            raise DivergedError(
                 f"the batch entropy is {entropy}; it must be finite, so weights or logits are not: "
                 "lower rl.learning_rate and run the stage again from its last checkpoint"
             )

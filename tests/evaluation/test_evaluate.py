@@ -12,11 +12,11 @@ from tasks.errors import CheckpointError, InputError
 from tasks.evaluation import evaluate as stage
 from tasks.evaluation.answering import Reader, answer, prompt_of, read_long
 from tasks.evaluation.files import LONG_ITEMS, METRICS, REPLIES, TEST_ITEMS, read_replies
-from tasks.evaluation.progress import meter
 from tasks.evaluation.scores import Evaluation
 from tasks.generation.base import Completion
 from tasks.generation.scripted import ScriptedGenerator
 from tasks.params import Params
+from tasks.progress import meter
 from tasks.records import Document, Domain, Finish, Verdict
 from tasks.tokenization import ChatTokenizer
 from tasks.tracking import NullTracker

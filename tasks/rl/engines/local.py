@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from tasks.errors import PipelineError
+from tasks.errors import DivergedError
 from tasks.generation.local import LocalGenerator
 from tasks.generation.shared_prefix import (
     Model,
@@ -66,7 +66,7 @@ class LocalEngine:
         """Score, gate, clip, and step once.
 
         Raises:
-            PipelineError: entropy or gradient is not finite; the weights stay as they were.
+            DivergedError: entropy or gradient is not finite; the weights stay as they were.
         """
         batch = collate(episodes, self._advantage, self._tokenizer.end_id)
         shared = share_prompts(batch.prompts)
@@ -157,7 +157,7 @@ class LocalEngine:
         norm = float(torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._params.max_gradient_norm))
         if not math.isfinite(norm):
             self._optimiser.zero_grad()
-            raise PipelineError(
+            raise DivergedError(
                 f"the gradient norm at step {step} is {norm}; it must be finite: lower rl.learning_rate and run again"
             )
         for group in self._optimiser.param_groups:
