@@ -21,7 +21,7 @@ export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check clean
+.PHONY: help run serve test check clean
 .DELETE_ON_ERROR:
 
 help: ## List the commands
@@ -29,6 +29,9 @@ help: ## List the commands
 
 run: $(READY) ## The whole recipe on the active profile; only stale stages run
 	@$(BIN)/python -m flows.post_training $(ARGS)
+
+serve: $(READY) ## Prefect with the recipe as a form, and MLflow, on this machine until Ctrl-C
+	@$(BIN)/python -m flows.serve $(ARGS)
 
 test: $(READY) ## All tests
 	@$(BIN)/python -m pytest $(ARGS)

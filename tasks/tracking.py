@@ -51,6 +51,9 @@ class Tracker(Protocol):
     def log_metrics(self, metrics: Mapping[str, float], step: int) -> None:
         """Write one step in one batch; NaN and infinity are left out and counted (metric `non_finite`)."""
 
+    def log_summary(self, metrics: Mapping[str, float]) -> None:
+        """Write figures that speak for the whole pipeline: to this run and to its parent, where runs compare."""
+
     def log_params(self, params: Mapping[str, object]) -> None:
         """Write parameters. A value already there stays; another one becomes the tag `changed.<name>`."""
 
@@ -76,6 +79,9 @@ class NullTracker:
         finite, dropped = split_finite(metrics)
         self.non_finite += dropped
         self.steps.append((step, finite))
+
+    def log_summary(self, metrics: Mapping[str, float]) -> None:
+        self.log_metrics(metrics, step=0)
 
     def log_params(self, params: Mapping[str, object]) -> None:
         self.params = {**params, **self.params}
@@ -106,6 +112,13 @@ class MlflowTracker:
         names = safe_names(finite)
         batch = [Metric(names[name], value, now, step) for name, value in finite.items()]
         self._report(lambda run_id: self.client.log_batch(run_id, metrics=batch))
+
+    def log_summary(self, metrics: Mapping[str, float]) -> None:
+        self.log_metrics(metrics, step=0)
+        self._report(lambda run_id: self._parent_of(run_id).log_metrics(metrics, step=0))
+
+    def _parent_of(self, run_id: str) -> "MlflowTracker":
+        return MlflowTracker(self.client, self.client.get_run(run_id).data.tags[PARENT_TAG])
 
     def log_params(self, params: Mapping[str, object]) -> None:
         self._report(lambda run_id: _log_params(self.client, run_id, params))

@@ -347,3 +347,14 @@ def test_many_processes_start_on_a_new_store_at_once(scratch: Path) -> None:
     assert len({run.data.tags["mlflow.parentRunId"] for run in children}) == 1
     assert len(found) == 9
     assert all(run.data.metrics == {"reward": 2.0} for run in children)
+
+
+def test_a_summary_reaches_the_stage_and_its_pipeline(
+    client: Client, params: Params, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(tracking.PIPELINE_VARIABLE, "whole")
+    with stage_run("evaluate", params) as tracker:
+        tracker.log_summary({"average/stage4/all": 0.8, "broken": math.nan})
+    found = runs(client)
+    for name in ("whole", "evaluate"):
+        assert found[name].data.metrics == {"average/stage4/all": 0.8, "non_finite": 1.0}

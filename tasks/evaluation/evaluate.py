@@ -54,7 +54,7 @@ def run(params: Params) -> None:
         write_replies(REPLIES, replies)
         write_items(LONG_ITEMS, [prompt.item for prompt in held_out.long])
         write_json(METRICS, evaluation)
-        tracker.log_metrics(tracked(evaluation), step=0)
+        tracker.log_summary(tracked(evaluation))
         tracker.log_artifact(METRICS)
     print(f"{len(held_out.prompts)} held-out items and {len(folders)} checkpoints scored: {METRICS}")
 

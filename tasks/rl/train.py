@@ -71,6 +71,7 @@ def train_stage(name: str, params: "Params", items: Sequence["Item"], work: Path
             report=report,
         )  # fmt: skip
     _write_checkpoint(name, params, engine, state, inputs, hashes, tracker)
+    tracker.log_dataset(CHECKPOINTS / name, f"checkpoint-{name}")
     _write_metrics(name, state, tracker)
     shutil.rmtree(work / "resume", ignore_errors=True)
 

@@ -70,7 +70,10 @@ def test_the_checkpoint_is_whole_and_the_curves_are_logged_step_by_step(world):
     expected = {"reward", "reward/multi_hop", "entropy", "gate", "kept_share", "gradient_norm", "seconds"}
     assert expected <= tracker.steps[0][1].keys()
     assert tracker.artifacts == [Path("metrics/rl-stage1.json")]
-    assert tracker.datasets == {"curated-stage1": Path("data/curated/stage1.parquet")}
+    assert tracker.datasets == {
+        "curated-stage1": Path("data/curated/stage1.parquet"),
+        "checkpoint-stage1": Path("checkpoints/stage1"),
+    }
 
 
 def test_the_memory_branch_trains_through_the_same_loop(world):
