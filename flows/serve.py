@@ -13,12 +13,12 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from types import FrameType
 
 from flows.request import PipelineRequest
 from tasks.cli import one_line_errors
@@ -33,6 +33,7 @@ LOGS = Path(".work/serve")
 CHILD = Path(__file__).with_name("child.py")
 START_SECONDS = 180  # the first start makes two databases, on a machine that may be busy
 GRACE_SECONDS = 45  # the runner cancels its runs, which end their stages
+ORPHAN_SECONDS = 15  # a stage has 10 to end
 LAST_LINES = 15
 QUIET = {
     "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Serve until Ctrl-C; what a user can cause ends it with one line on stderr and code 2."""
     options = _parser().parse_args(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
+        signal.signal(number, signal.default_int_handler)
     with one_line_errors():
         try:
             with _served(options.prefect_port, options.mlflow_port) as children:
@@ -63,10 +64,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def serve_flow() -> None:
     """Offer the recipe as a deployment and run what is asked for, one run at a time. Runs in the runner."""
-    from prefect.flows import EntrypointType
+    from prefect.types.entrypoint import EntrypointType
 
     from flows.post_training import post_training
 
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     post_training.serve(
         name=DEPLOYMENT,
         parameters={"request": PipelineRequest().model_dump(mode="json")},
@@ -145,6 +147,17 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
+def _end_with(parent: int) -> None:
+    """Watch the process that started the runner. When it was killed, the server is gone as well, and a runner
+    that cannot report the end of its runs would wait for ever: end its group, runs included.
+    """
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.killpg(0, signal.SIGTERM)
+    time.sleep(ORPHAN_SECONDS)
+    os.killpg(0, signal.SIGKILL)
+
+
 def _wait_for_an_end(children: Mapping[str, subprocess.Popen[bytes]]) -> None:
     while True:
         _check(children)
@@ -161,8 +174,10 @@ def _wait_until(ready: Callable[[], bool], children: Mapping[str, subprocess.Pop
 
 
 def _check(children: Mapping[str, subprocess.Popen[bytes]]) -> None:
-    """Raises:
-    ServeError: a child has ended; its last lines go to stderr.
+    """Show the last lines of a child that has ended.
+
+    Raises:
+        ServeError: one has.
     """
     for name, process in children.items():
         if process.poll() is not None:
@@ -170,10 +185,6 @@ def _check(children: Mapping[str, subprocess.Popen[bytes]]) -> None:
             last = log.read_text("utf-8", errors="replace").splitlines()[-LAST_LINES:]
             print(*last, sep="\n", file=sys.stderr)
             raise ServeError(f"{name} has ended with code {process.returncode}; its log is {log}")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 # ── the network ──
@@ -211,7 +222,7 @@ def _get(port: int, path: str) -> bytes | None:
 
 
 def _deployment(port: int) -> str | None:
-    """The deployment's id once the runner polls for it; one of an earlier start does not count."""
+    """The deployment's id while a runner polls for it, or did within the last minute (Prefect's READY)."""
     answer = _get(port, f"/api/deployments/name/post-training/{DEPLOYMENT}")
     found = json.loads(answer) if answer else {}
     return str(found["id"]) if found.get("status") == "READY" else None
