@@ -1,6 +1,7 @@
 """The whole recipe, `python -m flows.post_training`: documents in, a long-context reasoner out."""
 
 import os
+import sys
 
 from flows.request import PipelineRequest, parse_request
 
@@ -46,4 +47,5 @@ if __name__ == "__main__":
     try:
         post_training(REQUEST)
     except PipelineError as error:
-        raise SystemExit(str(error)) from error
+        print(f"error: {error}", file=sys.stderr)
+        raise SystemExit(2) from error

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 WORK = Path(".work")  # resume state and locks: outside what DVC deletes before it reruns a stage
 ABILITY = "long-context reasoning"  # verl's `ability` column
+DVC_VARIABLE = "DVC_STAGE"  # DVC sets it for the command of a stage
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 AT_FDCWD = -100  # linux/fcntl.h
 RENAME_EXCHANGE = 2  # linux/fs.h
@@ -426,7 +427,7 @@ def _check_column(path: Path, field: "pa.Field", found: "pa.Schema | pa.StructTy
 
 @contextmanager
 def stage_lock(name: str) -> Iterator[Path]:
-    """Hold the lock of one stage, yield its folder `.work/<name>`, and die if the parent process dies.
+    """Hold the lock of one stage, yield its folder `.work/<name>`, and, under DVC, die if DVC dies.
 
     The kernel frees the lock however the process ends. The lock's file stays: removing it would let two
     processes hold two files of one name.
@@ -434,7 +435,8 @@ def stage_lock(name: str) -> Iterator[Path]:
     Raises:
         StageBusyError: another live process holds it; the message names its pid.
     """
-    die_with_parent()
+    if DVC_VARIABLE in os.environ:  # started by hand, it may go on after its shell has ended
+        die_with_parent()
     folder = WORK / name
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a+", encoding="utf-8") as file:

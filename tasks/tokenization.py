@@ -18,10 +18,7 @@ class ChatTokenizer:
     """A model's tokenizer and chat template; text from outside can never become a control token."""
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast") -> None:
-        rendered = tokenizer.apply_chat_template(
-            [{"role": "user", "content": _PLACE}], tokenize=False, add_generation_prompt=True
-        )
-        head, place, tail = str(rendered).partition(_PLACE)
+        head, place, tail = _render(tokenizer).partition(_PLACE)
         if not place:
             raise CheckpointError("the chat template drops the user's content; use a template that renders it")
         self._tokenizer = tokenizer
@@ -38,11 +35,16 @@ class ChatTokenizer:
         Raises:
             CheckpointError: no usable tokenizer with a chat template lies there.
         """
-        if not (folder / "tokenizer.json").is_file():
-            raise CheckpointError(f"{folder} holds no tokenizer.json; give a HF model folder with a fast tokenizer")
+        for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+            if not (folder / name).is_file():
+                raise CheckpointError(f"{folder} holds no {name}; give a whole HF model folder with a fast tokenizer")
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(folder)
+        except Exception as error:  # the Rust tokenizer raises bare Exception for a broken file
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise CheckpointError(f"{folder} holds no readable tokenizer ({reason}); copy it again") from error
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
             raise CheckpointError(f"{folder} holds a {type(tokenizer).__name__}; a fast tokenizer is needed")
         if tokenizer.chat_template is None:
@@ -83,6 +85,16 @@ class ChatTokenizer:
         """Text of ids; thinking and memory tags stay visible, padding and end tokens do not."""
         kept = [token for token in ids if token not in (self.end_id, self.pad_id)]
         return str(self._tokenizer.decode(kept, skip_special_tokens=False)).strip()
+
+
+def _render(tokenizer: "PreTrainedTokenizerFast") -> str:
+    from jinja2 import TemplateError
+
+    turn = [{"role": "user", "content": _PLACE}]
+    try:
+        return str(tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True))
+    except TemplateError as error:
+        raise CheckpointError(f"the chat template does not render ({error}); mend chat_template.jinja") from error
 
 
 def _known_id(token_id: object, name: str) -> int:

@@ -32,6 +32,9 @@ def run(params: Params) -> None:
         write_json(METRICS, metrics)
         tracker.log_metrics({f"documents/{split}": count for split, count in metrics["documents"].items()}, 0)
         tracker.log_artifact(METRICS)
+    for skipped in metrics["skipped_files"]:
+        print(f"skipped {skipped.path}: {skipped.reason}")
+    print(f"{len(documents)} documents: {DOCUMENTS}")
 
 
 def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fractions import Fraction
 from typing import TypeVar
 
 from tasks.records import Domain, Item
@@ -53,7 +54,7 @@ def select(
     rng = random.Random(seed)
     hard = [rerolled for rerolled in earlier if rerolled.mean < 1.0]
     weighted = weighted_order(hard, [retrospective_weight(item.mean, item.samples) for item in hard], rng)
-    old = in_turn(weighted, int(count * retrospective_share), _domain)
+    old = in_turn(weighted, int(Fraction(str(retrospective_share)) * count), _domain)
     shuffled = rng.sample(fresh, len(fresh))
     ranked = sorted(shuffled, key=lambda rerolled: list(Reason).index(reason_of(rerolled)))
     new = in_turn(ranked, count - len(old), _domain)

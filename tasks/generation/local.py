@@ -3,14 +3,16 @@
 Axes: N samples (rows), K new tokens, V vocabulary.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from tasks.checkpoints import check_checkpoint
-from tasks.errors import CheckpointError, InputError
+from tasks.checkpoints import REMEDY, check_checkpoint
+from tasks.errors import CheckpointError, DivergedError, InputError
 from tasks.generation.base import Completion, Sampling
 from tasks.generation.shared_prefix import (
     Decoder,
@@ -36,15 +38,29 @@ def load_model(folder: Path) -> Model:
     """
     check_checkpoint(folder)
     from transformers import AutoModelForCausalLM
-    from transformers.utils.logging import disable_progress_bar
+    from transformers.utils import logging as transformers_logging
 
-    disable_progress_bar()  # files load in no time here, and a stage has its own bar
+    transformers_logging.disable_progress_bar()  # files load in no time here, and a stage has its own bar
+    transformers_logging.set_verbosity(logging.CRITICAL)  # what matters is in the loading report and in our errors
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    except (OSError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{folder} does not load as a causal language model: {error}") from error
+        loaded: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise CheckpointError(f"{folder} does not load as a causal language model ({reason}); {REMEDY}") from error
+    model, report = loaded
+    _check_report(folder, report)
     check_supported(model)
     return model.eval()
+
+
+def _check_report(folder: Path, report: Mapping[str, Iterable[object]]) -> None:
+    """Every weight must come from the folder: transformers fills missing ones with random numbers."""
+    for kind in ("missing_keys", "unexpected_keys", "mismatched_keys"):
+        if names := sorted(str(name) for name in report.get(kind, ())):
+            raise CheckpointError(
+                f"{folder}: {len(names)} {kind.replace('_', ' ')} between config.json and the weights "
+                f"(first: {names[0]}); {REMEDY}"
+            )
 
 
 def sample_tokens(logits_NV: Tensor, temperature: float, top_p: float, uniforms_N: Tensor) -> Tensor:
@@ -52,7 +68,12 @@ def sample_tokens(logits_NV: Tensor, temperature: float, top_p: float, uniforms_
 
     Temperature 0 takes the likeliest token. Top-p keeps the fewest tokens, likeliest first, whose mass
     reaches top_p (at least one), and renormalises.
+
+    Raises:
+        DivergedError: a row has no finite maximum.
     """
+    if not bool(logits_NV.amax(-1).isfinite().all()):
+        raise DivergedError("the model's logits are not finite; its weights are broken: lower rl.learning_rate")
     if temperature == 0.0:
         return logits_NV.argmax(-1)
     probabilities_NV = (logits_NV / temperature).softmax(-1)

@@ -63,7 +63,7 @@ class Gate:
         if not math.isfinite(entropy):
             raise DivergedError(
                 f"the batch entropy is {entropy}; it must be finite, so weights or logits are not: "
-                "lower rl.learning_rate and run the stage again from its last checkpoint"
+                "lower rl.learning_rate and run the stage again"
             )
         if entropy > control.high:
             return Gate(on=True)

@@ -103,6 +103,8 @@ class LockedTable:
     def gold(self, sql: str) -> str | Drop:
         """The single value a SELECT returns, as text; `Drop` says why there is none. Errors as in `query`."""
         statement = checked(sql)
+        if _cuts_blindly(statement):
+            return Drop.NOT_UNIQUE
         found = self._run(_with_ties(statement))
         if not found or (len(found) == 1 and found[0] == (None,) and _aggregates(statement)):
             return Drop.EMPTY
@@ -163,6 +165,13 @@ def _with_ties(statement: exp.Select) -> str:
     rest.set("limit", None)
     rank, most = f"rank() OVER ({order.sql('duckdb')})", limit.expression.sql("duckdb")
     return f"{rest.sql('duckdb')} QUALIFY {rank} <= {most}"
+
+
+def _cuts_blindly(statement: exp.Select) -> bool:
+    """A LIMIT whose ties `_with_ties` cannot show: without an order, or inside a subquery."""
+    limits = list(statement.find_all(exp.Limit))
+    own = statement.args.get("limit")
+    return any(limit is not own for limit in limits) or (own is not None and statement.args.get("order") is None)
 
 
 def _aggregates(statement: exp.Select) -> bool:
