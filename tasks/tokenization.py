@@ -35,9 +35,9 @@ class ChatTokenizer:
         Raises:
             CheckpointError: no usable tokenizer with a chat template lies there.
         """
-        for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        for name in ("tokenizer.json", "tokenizer_config.json"):
             if not (folder / name).is_file():
-                raise CheckpointError(f"{folder} holds no {name}; give a whole HF model folder with a fast tokenizer")
+                raise CheckpointError(f"{folder} holds no {name}; give a HF model folder with a fast tokenizer")
         from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
         try:
