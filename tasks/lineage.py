@@ -127,6 +127,7 @@ def _add_checkpoint(branch: "Tree", folder: Path, trace: _Trace) -> None:
     trace.seen.add(folder)
     lineage = read_lineage(folder) if folder.is_dir() else None
     if lineage is None:
+        branch.add("no lineage.json: no stage of this pipeline made it")
         return
     branch.add(f"made by {lineage.stage}, commit {lineage.git_commit or 'unknown'}, run {lineage.run_id or 'none'}")
     parents = {parent.path for parent in lineage.parents}
