@@ -458,7 +458,8 @@ def die_with_parent() -> None:
 
     A killed `dvc` or flow otherwise leaves its stage running as an orphan beside the rerun's. SIGKILL:
     a library may catch or ignore SIGTERM, and nothing needs cleaning up, since every write is atomic and the
-    resume state survives a kill anywhere. "Parent" is the thread that started us: start in one that waits.
+    resume state survives a kill anywhere. "Parent" is the thread that started us: start in one that waits. A shell
+    between DVC and us would be the parent instead: commands in dvc.yaml begin with `exec`.
     """
     if not sys.platform.startswith("linux"):
         return

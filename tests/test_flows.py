@@ -37,7 +37,7 @@ STAGES = {
         "metrics": [{"metrics/first.json": {"cache": False}}],
     },
     "failing": {"cmd": "python work.py failing", "deps": ["data/first.txt"], "outs": ["data/failing.txt"]},
-    "slow": {"cmd": "python work.py slow", "outs": ["data/slow.txt"]},
+    "slow": {"cmd": "exec python work.py slow", "outs": ["data/slow.txt"]},
     "many": {"foreach": ["a", "b"], "do": {"cmd": "echo ${item} > ${item}.txt", "outs": ["${item}.txt"]}},
 }
 WORK = """
@@ -264,22 +264,24 @@ def test_what_a_killed_or_cancelled_command_leaves_behind_is_ended(pipeline, scr
     assert eventually(lambda: not orphan.is_running() or orphan.status() == psutil.STATUS_ZOMBIE)
 
 
-def test_a_killed_flow_takes_its_stage_along_and_is_marked_crashed_later(pipeline):
+@pytest.mark.parametrize("shell", ["/bin/bash", "/bin/sh"])  # bash runs a lone command in its own place, dash forks
+def test_a_killed_flow_takes_its_stage_along_and_is_marked_crashed_later(pipeline, shell):
     script = pipeline / "killed_flow.py"
+    name = f"killed-under-{Path(shell).name}"
     script.write_text(
         "from pathlib import Path\n"
         "from prefect import flow\n"
         "from flows.checkout import Run\n"
         "from flows.stage import reproduce\n"
         "from flows.sweep import sweep_dead_runs\n"
-        "@flow(flow_run_name='killed')\n"
+        f"@flow(flow_run_name={name!r})\n"
         "def killed():\n"
         "    sweep_dead_runs()\n"
         "    reproduce('slow', Run(name='r', folder=Path.cwd()))\n"
         "killed()\n",
         "utf-8",
     )
-    environment = {**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value())}
+    environment = {**os.environ, "PREFECT_API_URL": str(PREFECT_API_URL.value()), "SHELL": shell}
     process = subprocess.Popen([sys.executable, str(script)], cwd=pipeline, env=environment)
     pid_file = pipeline / "slow.pid"
     assert eventually(lambda: pid_file.exists() and pid_file.read_text() != "")
@@ -292,7 +294,7 @@ def test_a_killed_flow_takes_its_stage_along_and_is_marked_crashed_later(pipelin
     def next_start() -> None:
         sweep_dead_runs()
 
-    named = FlowRunFilter(name=FlowRunFilterName(any_=["killed"]))
+    named = FlowRunFilter(name=FlowRunFilterName(any_=[name]))
     with get_client(sync_client=True) as client:
         assert [run.state_name for run in client.read_flow_runs(flow_run_filter=named)] == ["Running"]
         next_start()

@@ -37,7 +37,7 @@ class Stage:
 
     @property
     def module(self) -> str:
-        return self.command.split()[2]
+        return self.command.split()[3]
 
     @property
     def code(self) -> tuple[str, ...]:
@@ -77,8 +77,8 @@ def producers(stage: Stage) -> set[str]:
 def test_every_command_is_a_module_called_as_its_stage():
     for stage in stages().values():
         area, _, key = stage.name.partition("@")
-        assert re.fullmatch(r"python -m tasks(\.\w+){2}( \w+)?", stage.command)
-        assert stage.command.split()[3:] == ([key] if key else [])
+        assert re.fullmatch(r"exec python -m tasks(\.\w+){2}( \w+)?", stage.command)
+        assert stage.command.split()[4:] == ([key] if key else [])
         assert stage.module.rsplit(".", 1)[1] == VERBS.get(area, area)
         assert (ROOT / (stage.module.replace(".", "/") + ".py")).is_file(), stage.module
 

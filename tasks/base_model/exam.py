@@ -150,8 +150,8 @@ plan, proposes questions and judges answers. It saw documents of at most 128 tok
 between both ways of answering, are left to reinforcement learning.
 
 Made by `python -m tasks.base_model.pretrain` (seed 0, one thread, fp32): {int(log[-1]["step"])} updates of about 3,000
-tokens, a number fixed before the run (docs/log.md compares it with an earlier base of 8,000). `training_log.jsonl` is its log, `curve.png` its curve
-(`cpu_seconds` restarts where the run was resumed).
+tokens, a number fixed before the run (docs/log.md compares it with an earlier base of 8,000). `training_log.jsonl`
+is its log, `curve.png` its curve (`cpu_seconds` restarts where the run was resumed).
 
 ![next-token accuracy on each kind of lesson](curve.png)
 
