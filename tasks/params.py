@@ -180,6 +180,83 @@ class RLParams(Section):
         return self
 
 
+class FsdpParams(Section):
+    """Sharded data parallelism; Ulysses splits each sequence over `sequence_parallel` GPUs."""
+
+    type: Literal["fsdp2"]
+    sequence_parallel: Positive
+    offload: bool  # keep weights and optimiser in host memory while the GPU samples
+
+    @property
+    def model_parallel(self) -> int:
+        """GPUs that share one row."""
+        return self.sequence_parallel
+
+
+class MegatronParams(Section):
+    """Megatron-Core's dimensions: GPUs that share a layer, the layers, a sequence, the experts."""
+
+    type: Literal["megatron"]
+    tensor_parallel: Positive
+    pipeline_parallel: Positive
+    context_parallel: Positive
+    expert_parallel: Positive
+    offload: bool  # keep weights and optimiser in host memory while the GPU samples
+
+    @property
+    def model_parallel(self) -> int:
+        """GPUs that share one row; experts are spread over the data-parallel GPUs as well."""
+        return self.tensor_parallel * self.pipeline_parallel * self.context_parallel
+
+
+Backend = Annotated[FsdpParams | MegatronParams, Field(discriminator="type")]
+
+
+class ClusterParams(Section):
+    """Where verl runs. It decides how fast a stage trains, not what it learns."""
+
+    address: Text | None  # Ray's dashboard, http://HOST:8265; null starts Ray on this machine
+    nodes: Positive
+    gpus_per_node: Whole  # 0: this machine's CPU
+    backend: Backend
+    rollout_tensor_parallel: Positive
+    rollout_memory_share: Annotated[Number, Field(gt=0.0, lt=1.0)]  # of a GPU, for vLLM's weights and cache
+    tokens_per_gpu: Positive  # of one micro-batch
+    checkpoint_uri: Annotated[str, Field(pattern=r"^s3://[^/]+/.+")] | None  # resume points are copied there
+
+    @property
+    def world_size(self) -> int:
+        """Training processes: one a GPU, or a single one on the CPU."""
+        return self.nodes * max(1, self.gpus_per_node)
+
+    @property
+    def data_parallel(self) -> int:
+        """Groups of GPUs that each hold rows of their own."""
+        return self.world_size // self.backend.model_parallel
+
+    @model_validator(mode="after")
+    def divides(self) -> Self:
+        for name, parts in (
+            ("the backend's parallel sizes", self.backend.model_parallel),
+            ("rollout_tensor_parallel", self.rollout_tensor_parallel),
+        ):
+            if self.world_size % parts:
+                raise ValueError(
+                    f"nodes × gpus_per_node = {self.world_size} is not divisible by {name} = {parts}; change either"
+                )
+        if isinstance(self.backend, MegatronParams) and self._experts_left_over(self.backend):
+            raise ValueError(
+                f"backend.expert_parallel = {self.backend.expert_parallel} must divide the {self.data_parallel} "
+                "data-parallel groups times tensor_parallel × context_parallel; lower it"
+            )
+        if self.gpus_per_node == 0 and (self.nodes > 1 or self.backend.type != "fsdp2"):
+            raise ValueError("gpus_per_node = 0 runs one process on the CPU: set nodes to 1 and backend.type to fsdp2")
+        return self
+
+    def _experts_left_over(self, backend: MegatronParams) -> int:
+        return (self.world_size // backend.pipeline_parallel) % backend.expert_parallel
+
+
 class CurateParams(Section):
     """Difficulty-aware retrospective sampling between stages (QwenLong-L1.5 §4.2; QwenLong-L1 §3.2)."""
 
@@ -226,7 +303,27 @@ class Params(Section):
     memory: MemoryParams
     merge: MergeParams
     evaluation: EvaluationParams
+    cluster: ClusterParams
     tracking: TrackingParams
+
+    @model_validator(mode="after")
+    def fits_the_cluster(self) -> Self:
+        if self.rl.engine != "verl":
+            return self
+        rows, groups = self.rl.batch_prompts * self.rl.group_size, self.cluster.data_parallel
+        if rows % groups:
+            raise ValueError(
+                f"rl.batch_prompts × rl.group_size = {rows} rows do not divide among the {groups} data-parallel groups "
+                "of the cluster section; change the batch or the cluster"
+            )
+        longest = max(stage.max_input_tokens + stage.max_output_tokens for stage in self.rl.stages.values())
+        split = self.cluster.backend.model_parallel
+        if self.cluster.tokens_per_gpu * split < longest:
+            raise ValueError(
+                f"cluster.tokens_per_gpu = {self.cluster.tokens_per_gpu} on {split} GPUs a row cannot hold the longest "
+                f"row of rl.stages ({longest} tokens); raise it, or the backend's parallel sizes"
+            )
+        return self
 
 
 def load_params(path: Path = Path("params.yaml"), overrides: tuple[str, ...] = ()) -> Params:
