@@ -1,7 +1,7 @@
 """The seam between whoever needs text and whatever samples it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from tasks.records import Finish
@@ -19,11 +19,16 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Completion:
-    """One sampled reply: ids without the prompt (the end token included when finished) and their decoded text."""
+    """One sampled reply: ids without the prompt (the end token included when finished) and their decoded text.
+
+    `logprobs` are those of its tokens under the sampling policy, log_softmax(logits / temperature) before any top-p
+    cut, or empty where the sampler does not say. They round differently in other batches, so they are not compared.
+    """
 
     token_ids: tuple[int, ...]
     text: str
     finish: Finish
+    logprobs: tuple[float, ...] = field(default=(), compare=False)
 
 
 class Generator(Protocol):

@@ -27,6 +27,7 @@ from tasks.tokenization import ChatTokenizer
 
 TOKEN_BUDGET = 32_768  # tokens of a batch, new ones included: bounds the memory of keys and values
 COMPACT_SHARE = 0.75  # drop finished rows when fewer than this share is live: a copy of keys against empty rows
+Drawn = tuple[int, float]  # a token and its log-probability
 LIKELIEST = 64  # sorted first; enough for a trained model's top-p set, all tokens are sorted where it is not
 
 
@@ -91,6 +92,14 @@ def sample_tokens(logits_NV: Tensor, temperature: float, top_p: float, uniforms_
     return tokens_NV.gather(1, torch.minimum(ranks_N1, last_kept_N1))[:, 0]
 
 
+def token_logprobs(logits_NV: Tensor, tokens_N: Tensor, temperature: float) -> list[float]:
+    """Log-probability of each row's token under log_softmax(logits / temperature); greedy counts as temperature 1."""
+    scaled_NV = logits_NV / (temperature or 1.0)
+    chosen_N = scaled_NV.gather(1, tokens_N[:, None])[:, 0]
+    logprobs: list[float] = (chosen_N - scaled_NV.logsumexp(-1)).tolist()
+    return logprobs
+
+
 class LocalGenerator:
     """The local implementation of `Generator`. Each sample has its own random numbers, drawn from the seed
     before anything is batched, so a result depends neither on padding nor on what shares its batch (up to
@@ -120,7 +129,7 @@ class LocalGenerator:
         generator = torch.Generator().manual_seed(seed)
         uniforms_KN = torch.rand(sampling.max_new_tokens, count, generator=generator)
         shared = share_prompts([prompt for prompt in prompts for _ in range(sampling.samples)])
-        replies: list[tuple[int, ...]] = [()] * count
+        replies: list[list[Drawn]] = [[]] * count
         for rows in shared.pack([sampling.max_new_tokens] * count, self._token_budget):
             for row, reply in zip(rows, self._decode(shared.select(rows), sampling, uniforms_KN[:, rows]), strict=True):
                 replies[row] = reply
@@ -138,16 +147,16 @@ class LocalGenerator:
                     f"the model has {limit} positions: shorten the prompt or the reply"
                 )
 
-    def _decode(self, shared: SharedPrompts, sampling: Sampling, uniforms_KN: Tensor) -> list[tuple[int, ...]]:
+    def _decode(self, shared: SharedPrompts, sampling: Sampling, uniforms_KN: Tensor) -> list[list[Drawn]]:
         capacity = max(len(rest) for rest in shared.rests) + sampling.max_new_tokens
         decoder = Decoder(self._model, encode_prompts(self._model, shared.prefixes), shared.prefix_of, capacity)
-        replies: list[list[int]] = [[] for _ in shared.rests]
+        replies: list[list[Drawn]] = [[] for _ in shared.rests]
         rows = list(range(len(shared.rests)))  # rows still in the decoder, finished ones among them
         feed: list[Sequence[int]] = list(shared.rests)
         for step in range(sampling.max_new_tokens):
             logits_NV = self._model.lm_head(decoder.feed(feed))
             drawn_N = sample_tokens(logits_NV, sampling.temperature, sampling.top_p, uniforms_KN[step, rows])
-            drawn = drawn_N.tolist()
+            drawn = [*zip(drawn_N.tolist(), token_logprobs(logits_NV, drawn_N, sampling.temperature), strict=True)]
             for row, token in zip(rows, drawn, strict=True):
                 if not self._ended(replies[row]):
                     replies[row].append(token)
@@ -157,12 +166,13 @@ class LocalGenerator:
             if len(live) < COMPACT_SHARE * len(rows):
                 decoder.keep(live)
                 rows, drawn = [rows[place] for place in live], [drawn[place] for place in live]
-            feed = [[token] for token in drawn]
-        return [tuple(reply) for reply in replies]
+            feed = [[token] for token, _ in drawn]
+        return replies
 
-    def _ended(self, reply: Sequence[int]) -> bool:
-        return bool(reply) and reply[-1] == self._tokenizer.end_id
+    def _ended(self, reply: Sequence[Drawn]) -> bool:
+        return bool(reply) and reply[-1][0] == self._tokenizer.end_id
 
-    def _completion(self, ids: tuple[int, ...]) -> Completion:
-        finish = Finish.FINISHED if self._ended(ids) else Finish.TRUNCATED
-        return Completion(ids, self._tokenizer.decode(ids), finish)
+    def _completion(self, reply: Sequence[Drawn]) -> Completion:
+        ids = tuple(token for token, _ in reply)
+        finish = Finish.FINISHED if self._ended(reply) else Finish.TRUNCATED
+        return Completion(ids, self._tokenizer.decode(ids), finish, tuple(logprob for _, logprob in reply))

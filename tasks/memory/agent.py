@@ -242,7 +242,7 @@ def _smaller(sentence: str, limit: int, count: Callable[[str], int]) -> list[tup
 
 def _turn(prompt: Sequence[int], completion: Completion) -> Turn:
     """The turn as sampled: a text is never tokenised again, it might come out differently."""
-    return Turn(prompt_ids=tuple(prompt), response_ids=completion.token_ids, finish=completion.finish)
+    return Turn(tuple(prompt), completion.token_ids, completion.finish, completion.logprobs)
 
 
 def _turn_seed(seed: int, turn: int) -> int:

@@ -4,7 +4,7 @@ A full-context rollout gives one turn an episode; the memory agent gives one tur
 (a trajectory). Every episode of a group answers the same question.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tasks.records import Domain, Finish, Verdict
 
@@ -16,6 +16,7 @@ class Turn:
     prompt_ids: tuple[int, ...]
     response_ids: tuple[int, ...]
     finish: Finish
+    logprobs: tuple[float, ...] = field(default=(), compare=False)  # as sampled; empty where not known
 
 
 @dataclass(frozen=True)

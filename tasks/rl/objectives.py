@@ -45,8 +45,8 @@ def _score_chunk(logits_TV: Tensor, tokens_T: Tensor, temperature: float) -> tup
     return chosen_T - scaled_TV.logsumexp(-1), token_entropies(scaled_TV.detach())
 
 
-def policy_loss(logprobs_BT: Tensor, advantages_B: Tensor, kept_BT: Tensor, batch_tokens: int) -> Tensor:
-    """−Σ A_i · log π(token) over the kept tokens / `batch_tokens`; a scalar.
+def policy_loss(logprobs_BT: Tensor, advantages_BT: Tensor, kept_BT: Tensor, batch_tokens: float) -> Tensor:
+    """−Σ A_i · log π(token) over the kept tokens / `batch_tokens`; a scalar. `advantages_BT` may be (B, 1).
 
     `batch_tokens` counts all reply tokens of the whole batch, clipped and masked ones included, so the losses
     of any split into micro-batches add up to the same value and gradient. On-policy with one update a batch
@@ -55,5 +55,4 @@ def policy_loss(logprobs_BT: Tensor, advantages_B: Tensor, kept_BT: Tensor, batc
     """
     if batch_tokens < 1:
         raise ValueError(f"batch_tokens = {batch_tokens}; a batch without reply tokens has no loss: skip the update")
-    weighted_BT = advantages_B[:, None] * logprobs_BT
-    return -weighted_BT.masked_fill(~kept_BT, 0.0).sum() / batch_tokens
+    return -(advantages_BT * logprobs_BT).masked_fill(~kept_BT, 0.0).sum() / batch_tokens

@@ -48,5 +48,5 @@ def render_prompt(tokenizer: ChatTokenizer, item: Item, max_input_tokens: int) -
 
 def _episode(group: int, item: Item, prompt: tuple[int, ...], completion: Completion) -> Episode:
     verdict = check(completion.text, completion.finish, item.question)
-    turn = Turn(prompt, completion.token_ids, completion.finish)
+    turn = Turn(prompt, completion.token_ids, completion.finish, completion.logprobs)
     return Episode(group, item.question.domain, (turn,), verdict, reward_of(verdict))

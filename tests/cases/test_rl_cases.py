@@ -48,10 +48,10 @@ def test_rl02_three_unequal_micro_batches_add_up_to_the_whole() -> None:
     logprobs = torch.tensor([[-1.0, -2.0, 0.0], [-3.0, 0.0, 0.0], [-1.0, -1.0, -1.0]])
     kept = torch.tensor([[True, True, False], [True, False, False], [True, True, True]])
     advantage = torch.tensor([1.0, -2.0, 0.5])
-    whole = policy_loss(logprobs, advantage, kept, 6)
+    whole = policy_loss(logprobs, advantage[:, None], kept, 6)
     assert float(whole) == pytest.approx((3.0 - 6.0 + 1.5) / 6)  # not the mean of three row means
     for split in ([[0], [1], [2]], [[0, 1], [2]], [[2], [0, 1]]):
-        parts = [policy_loss(logprobs[rows], advantage[rows], kept[rows], 6) for rows in split]
+        parts = [policy_loss(logprobs[rows], advantage[rows, None], kept[rows], 6) for rows in split]
         assert float(sum(parts)) == pytest.approx(float(whole))
 
 

@@ -25,7 +25,7 @@ def test_the_mask_goes_by_position(reply, length, expected):
 
 def loss(token_losses, batch_tokens, advantage=-1.0):
     logprobs = torch.tensor([token_losses])
-    return float(policy_loss(logprobs, torch.tensor([advantage]), torch.ones_like(logprobs).bool(), batch_tokens))
+    return float(policy_loss(logprobs, torch.tensor([[advantage]]), torch.ones_like(logprobs).bool(), batch_tokens))
 
 
 @pytest.mark.parametrize("splits", [[[1.0, 1] + [0.0] * 8], [[1.0, 1, 0, 0, 0], [0.0] * 5], [[1.0, 1], [0.0] * 8]])
@@ -37,26 +37,26 @@ def test_the_loss_by_hand():
     """−(2·(−1) + 2·(−3) − 0.5·(−4)) / 6 = 1; clipped tokens leave the sum but not the denominator."""
     logprobs = torch.tensor([[-1.0, -3.0, -5.0], [-4.0, -9.0, -9.0]])
     kept = torch.tensor([[1, 1, 0], [1, 0, 0]]).bool()
-    assert float(policy_loss(logprobs, torch.tensor([2.0, -0.5]), kept, 6)) == pytest.approx(1.0)
+    assert float(policy_loss(logprobs, torch.tensor([[2.0], [-0.5]]), kept, 6)) == pytest.approx(1.0)
 
 
 def test_nothing_kept_is_a_zero_loss_with_zero_gradient_even_beside_infinities():
     logprobs = torch.tensor([[-torch.inf, -1.0]], requires_grad=True)
-    value = policy_loss(logprobs, torch.tensor([1.0]), torch.zeros(1, 2).bool(), 2)
+    value = policy_loss(logprobs, torch.tensor([[1.0]]), torch.zeros(1, 2).bool(), 2)
     value.backward()
     assert value.item() == 0.0 and logprobs.grad.tolist() == [[0.0, 0.0]]
 
 
 def test_a_batch_without_tokens_is_refused():
     with pytest.raises(ValueError, match="skip the update"):
-        policy_loss(torch.zeros(1, 0), torch.ones(1), torch.zeros(1, 0).bool(), 0)
+        policy_loss(torch.zeros(1, 0), torch.ones(1, 1), torch.zeros(1, 0).bool(), 0)
 
 
 @pytest.mark.parametrize(("advantage", "rises"), [(-1.0, False), (1.0, True)])
 def test_the_sign_of_the_advantage_decides(advantage, rises):
     logits = torch.zeros(1, 3, requires_grad=True)
     before = logits.log_softmax(-1)[:, :1]
-    policy_loss(before, torch.tensor([advantage]), torch.ones(1, 1).bool(), 1).backward()
+    policy_loss(before, torch.tensor([[advantage]]), torch.ones(1, 1).bool(), 1).backward()
     after = (logits - 0.1 * logits.grad).log_softmax(-1)[0, 0]
     assert (float(after) > float(before)) is rises
 

@@ -25,11 +25,11 @@ from tasks.generation.shared_prefix import (
 from tasks.params import RLParams
 from tasks.rl.advantage import Advantage
 from tasks.rl.batch import TurnBatch, collate
-from tasks.rl.clipping import kept_tokens
 from tasks.rl.engines.base import Update
-from tasks.rl.entropy_control import Gate, batch_entropy, kept_sequences
+from tasks.rl.entropy_control import Gate
 from tasks.rl.episodes import Episode
 from tasks.rl.objectives import policy_loss, score_tokens
+from tasks.rl.selection import Selection, select
 from tasks.tokenization import ChatTokenizer
 
 MICRO_BATCH_TOKENS = 16_384  # bounds the activations held for the backward pass
@@ -74,22 +74,22 @@ class LocalEngine:
         whole = len(micro_batches) == 1  # then one forward pass serves entropy and gradient
         with torch.set_grad_enabled(whole):
             logprobs_BT, entropies_BT = self._score_all(batch, shared, micro_batches)
-        entropy = batch_entropy(entropies_BT, batch.mask_BT)
-        if self._params.entropy_control is not None:
-            gate = gate.update(entropy, self._params.entropy_control)
-        kept_BT = kept_tokens(batch.advantages_B, entropies_BT, batch.mask_BT, self._params.clipping)
-        kept_BT &= kept_sequences(gate, batch.advantages_B, batch.rewards_B)[:, None]
-        teaching_B = kept_BT.any(1) & (batch.advantages_B != 0)
-        skipped = not bool(teaching_B.any())
+        selection = select(batch, entropies_BT, gate, self._params)
         norm = 0.0
-        if not skipped:
+        if not selection.empty:
             if whole:
-                self._backward(batch, range(len(batch.prompts)), logprobs_BT, kept_BT)
+                self._backward(batch, range(len(batch.prompts)), logprobs_BT, selection.kept_BT)
             else:
-                self._recompute(batch, shared, teaching_B, kept_BT)
+                self._recompute(batch, shared, selection)
             norm = self._step(step)
-        kept_share = float(kept_BT.sum() / batch.mask_BT.sum())
-        return Update(entropy, gate, kept_share, norm, self._learning_rate(step), skipped)
+        return Update(
+            entropy=selection.entropy,
+            gate=selection.gate,
+            kept_share=selection.kept_share,
+            gradient_norm=norm,
+            learning_rate=self._learning_rate(step),
+            skipped=selection.empty,
+        )
 
     def save_model(self, folder: Path) -> None:
         self._model.save_pretrained(folder)
@@ -139,19 +139,19 @@ class LocalEngine:
         empty_bT = torch.zeros(mask_bT.shape)
         return empty_bT.masked_scatter(mask_bT, logprobs_T), empty_bT.masked_scatter(mask_bT, entropies_T)
 
-    def _recompute(self, batch: TurnBatch, shared: SharedPrompts, teaching_B: Tensor, kept_BT: Tensor) -> None:
+    def _recompute(self, batch: TurnBatch, shared: SharedPrompts, selection: Selection) -> None:
         """Second pass, with gradients, over the rows that have any."""
-        rows = teaching_B.nonzero()[:, 0].tolist()
+        rows = selection.teaching_B.nonzero()[:, 0].tolist()
         lengths = batch.lengths
         for chosen in shared.select(rows).pack([lengths[row] for row in rows], self._micro_batch_tokens):
             micro_batch = [rows[place] for place in chosen]
             logprobs_bT, _ = self._score(batch, shared, micro_batch)
-            self._backward(batch, micro_batch, logprobs_bT, kept_BT)
+            self._backward(batch, micro_batch, logprobs_bT, selection.kept_BT)
 
     def _backward(self, batch: TurnBatch, rows: Sequence[int], logprobs_bT: Tensor, kept_BT: Tensor) -> None:
         index = list(rows)
         batch_tokens = int(batch.mask_BT.sum())
-        policy_loss(logprobs_bT, batch.advantages_B[index], kept_BT[index], batch_tokens).backward()
+        policy_loss(logprobs_bT, batch.advantages_B[index, None], kept_BT[index], batch_tokens).backward()
 
     def _step(self, step: int) -> float:
         norm = float(torch.nn.utils.clip_grad_norm_(self._model.parameters(), self._params.max_gradient_norm))
