@@ -167,6 +167,14 @@ class RLParams(Section):
     unscored_alarm_share: Share
     stages: dict[Literal["stage1", "stage2", "stage3", "memory", "stage4"], StageParams]
 
+    def limits(self, name: str) -> StageParams:
+        """The stage's own lengths and steps."""
+        return {str(stage): limits for stage, limits in self.stages.items()}[name]
+
+    def advantage_of(self, name: str) -> Literal["domain", "group", "mean_only"]:
+        """The memory branch compares the trajectories of one question (QwenLong-L1.5 §4.4)."""
+        return "group" if name == "memory" else self.advantage
+
     @model_validator(mode="after")
     def whole(self) -> Self:
         missing = [name for name in RL_STAGES if name not in self.stages]

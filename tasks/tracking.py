@@ -183,6 +183,27 @@ def stage_run(name: str, params: Params, tags: Mapping[str, str] | None = None) 
         _close(client, (run_id, parent), status)
 
 
+def attach(uri: str, run_id: str) -> Tracker:
+    """Report to a run that another process opened and will close.
+
+    Raises:
+        ParameterError: the store, or the run in it, cannot be reached from here.
+    """
+    from mlflow import MlflowClient
+    from mlflow.exceptions import MlflowException
+
+    try:
+        client = MlflowClient(tracking_uri=uri)
+        client.get_run(run_id)
+    except (MlflowException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise ParameterError(
+            f"tracking.uri = {uri!r}: run {run_id} cannot be reached ({reason}); training without its curves would be "
+            "lost work: name a store that every machine of the cluster reaches, http://HOST:5000"
+        ) from error
+    return MlflowTracker(client, run_id)
+
+
 # ── values ──
 
 

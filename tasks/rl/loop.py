@@ -68,7 +68,7 @@ def run_steps(
         started = time.monotonic()
         state = _advance(name, state, by_key, sampler, seed, engine, roll_out)
         metrics = state.metrics[-1]
-        _alarm(metrics, params.unscored_alarm_share)
+        alarm(metrics, params.unscored_alarm_share)
         tracker.log_metrics({**metrics.flat(), "seconds": time.monotonic() - started}, metrics.step)
         report(metrics)
         if state.step % params.checkpoint_every == 0 and state.step < steps:
@@ -99,7 +99,8 @@ def _advance(
     )
 
 
-def _alarm(metrics: StepMetrics, share: float) -> None:
+def alarm(metrics: StepMetrics, share: float) -> None:
+    """Warn when too many episodes have no verdict."""
     if metrics.unscored_share > share:
         logger.warning(
             "step %d: %.0f %% of the episodes are unscored (alarm above %.0f %%); check judge and golds",

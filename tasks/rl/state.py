@@ -44,6 +44,12 @@ class StepMetrics(Record):
         named |= {f"reward/{domain}": reward for domain, reward in self.domain_rewards.items()}
         return {name: float(value) for name, value in named.items() if value is not None}
 
+    def summary(self) -> str:
+        """The step in a line."""
+        reward = "none" if self.reward is None else f"{self.reward:.3f}"
+        gate = " gate on" if self.gate else ""
+        return f"reward {reward} entropy {self.entropy:.3f} length {self.response_length:.1f}{gate}"
+
 
 class Outcome(Record):
     """A question's scored episodes so far: their number and summed reward."""

@@ -7,23 +7,25 @@ metrics/rl-<name>.json.
 import logging
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.cli import stage_command
-from tasks.errors import ParameterError
 
 if TYPE_CHECKING:
-    from tasks.params import Params, StageParams
+    from tasks.params import Params
     from tasks.records import Item
     from tasks.rl.engines.base import Engine
     from tasks.rl.episodes import Episode
     from tasks.rl.loop import Report, Rollout
-    from tasks.rl.state import StageState, StepMetrics
+    from tasks.rl.state import StageState
     from tasks.tokenization import ChatTokenizer
     from tasks.tracking import Tracker
+
+    Trained = tuple[StageState, Callable[[Path], None]]  # the final state, and how to write the policy as a HF folder
 
 CHECKPOINTS = Path("checkpoints")
 PARENTS = {"stage2": "stage1", "stage3": "stage2", "memory": "stage3", "stage4": "merged"}
@@ -35,10 +37,6 @@ def train(name: str, params: "Params") -> None:
     from tasks.artifacts import stage_lock
     from tasks.tracking import stage_run
 
-    if params.rl.engine != "local":
-        raise ParameterError(
-            f"rl.engine = {params.rl.engine!r}: this release trains with 'local' alone; set rl.engine to local"
-        )
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     with stage_lock(f"rl-{name}") as work:
         items = read_training_items(name)
@@ -48,42 +46,72 @@ def train(name: str, params: "Params") -> None:
 
 def train_stage(name: str, params: "Params", items: Sequence["Item"], work: Path, tracker: "Tracker") -> None:
     """Train on `items` and write checkpoint and metrics, each whole or not at all."""
-    import torch
-
     from tasks.artifacts import sha256_of
-    from tasks.rl.loop import run_steps
     from tasks.rl.state import fingerprint_of
 
-    torch.set_num_threads(params.threads)
     inputs = {"data": data_of(name), "model": parent_of(name, params)}
     hashes = {kind: sha256_of(path) for kind, path in inputs.items()}
-    engine, tokenizer = _load_engine(name, params)
+    memory = params.memory if name == "memory" else None
+    fingerprint = fingerprint_of(name, params, params.rl.limits(name), memory, hashes)
     tracker.log_dataset(inputs["data"], f"curated-{name}")
-    limits, memory = limits_of(name, params), params.memory if name == "memory" else None
-    with step_display(f"rl {name}", limits.steps) as report:
-        state = run_steps(
-            name, items, limits.steps, params.rl, params.seed,
-            engine=engine,
-            roll_out=make_rollout(name, params, engine, tokenizer),
-            resume=work / "resume",
-            fingerprint=fingerprint_of(name, params, limits, memory, hashes),
-            tracker=tracker,
-            report=report,
-        )  # fmt: skip
-    _write_checkpoint(name, params, engine, state, inputs, hashes, tracker)
+    train_with = _train_on_verl if params.rl.engine == "verl" else _train_here
+    state, save_model = train_with(name, params, items, work / "resume", fingerprint, tracker)
+    _write_checkpoint(name, params, save_model, state, inputs, hashes, tracker)
     tracker.log_dataset(CHECKPOINTS / name, f"checkpoint-{name}")
     _write_metrics(name, state, tracker)
     shutil.rmtree(work / "resume", ignore_errors=True)
 
 
+def _train_here(
+    name: str, params: "Params", items: Sequence["Item"], resume: Path, fingerprint: str, tracker: "Tracker"
+) -> "Trained":
+    """The local engine: one process, on this machine's CPU."""
+    import torch
+
+    from tasks.rl.loop import run_steps
+
+    torch.set_num_threads(params.threads)
+    engine, tokenizer = _load_engine(name, params)
+    limits = params.rl.limits(name)
+    with step_display(f"rl {name}", limits.steps) as report:
+        state = run_steps(
+            name, items, limits.steps, params.rl, params.seed,
+            engine=engine,
+            roll_out=make_rollout(name, params, engine, tokenizer),
+            resume=resume,
+            fingerprint=fingerprint,
+            tracker=tracker,
+            report=report,
+        )  # fmt: skip
+    return state, engine.save_model
+
+
+def _train_on_verl(
+    name: str, params: "Params", items: Sequence["Item"], resume: Path, fingerprint: str, tracker: "Tracker"
+) -> "Trained":
+    """verl: here or on a cluster. It reads the questions itself and keeps our state in its checkpoints."""
+    from tasks.rl.engines.verl.config import RunIds, RunPaths, compose, config_name, overrides
+    from tasks.rl.engines.verl.export import save_model
+    from tasks.rl.engines.verl.launch import prepare_environment, run_here, run_on_ray
+    from tasks.rl.engines.verl.state import discard_foreign, latest_step, read_state
+
+    del items
+    prepare_environment("cuda" if params.cluster.gpus_per_node else "cpu")
+    discard_foreign(resume, fingerprint)
+    paths = RunPaths(data=data_of(name), model=parent_of(name, params), work=resume)
+    arguments = overrides(name, params, paths, RunIds(fingerprint, tracker.run_id or "", params.tracking.uri))
+    config = compose(config_name(params), arguments)  # a setting that verl refuses ends the stage here
+    if params.cluster.address is None:
+        run_here(config)
+    else:
+        run_on_ray(params.cluster.address, f"rl-{name}", [config_name(params), *arguments], resume)
+    last = latest_step(resume)
+    return read_state(last), partial(save_model, last, parent_of(name, params))
+
+
 def parent_of(name: str, params: "Params") -> Path:
     """The checkpoint a stage starts from."""
     return CHECKPOINTS / PARENTS[name] if name in PARENTS else params.base_model
-
-
-def limits_of(name: str, params: "Params") -> "StageParams":
-    """The stage's own lengths and steps."""
-    return {str(stage): limits for stage, limits in params.rl.stages.items()}[name]
 
 
 def data_of(name: str) -> Path:
@@ -119,7 +147,7 @@ def make_rollout(name: str, params: "Params", engine: "Engine", tokenizer: "Chat
     from tasks.memory.rollout import roll_out as roll_out_memory
     from tasks.rl.rollout import roll_out
 
-    rl, limits = params.rl, limits_of(name, params)
+    rl, limits = params.rl, params.rl.limits(name)
     sampling = Sampling(rl.sampling.temperature, rl.sampling.top_p, limits.max_output_tokens, rl.group_size)
 
     def full_context(items: Sequence["Item"], seed: int) -> list["Episode"]:
@@ -138,15 +166,14 @@ def _load_engine(name: str, params: "Params") -> tuple["Engine", "ChatTokenizer"
 
     folder = parent_of(name, params)
     tokenizer = ChatTokenizer.load(folder)
-    advantage = "group" if name == "memory" else params.rl.advantage  # QwenLong-L1.5 §4.4: trajectories, group std
-    return LocalEngine(load_model(folder), tokenizer, params.rl, advantage), tokenizer
+    return LocalEngine(load_model(folder), tokenizer, params.rl, params.rl.advantage_of(name)), tokenizer
 
 
 @contextmanager
 def step_display(title: str, steps: int) -> Iterator["Report"]:
     """A progress bar in a terminal, a plain line a step elsewhere."""
     if not sys.stdout.isatty():
-        yield lambda metrics: print(f"{title} {metrics.step}/{steps} {_summary(metrics)}", flush=True)
+        yield lambda metrics: print(f"{title} {metrics.step}/{steps} {metrics.summary()}", flush=True)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -159,19 +186,13 @@ def step_display(title: str, steps: int) -> Iterator["Report"]:
     )
     with Progress(*(TextColumn(c) if isinstance(c, str) else c for c in columns)) as progress:
         task = progress.add_task(title, total=steps, now="")
-        yield lambda metrics: progress.update(task, completed=metrics.step, now=_summary(metrics))
-
-
-def _summary(metrics: "StepMetrics") -> str:
-    reward = "none" if metrics.reward is None else f"{metrics.reward:.3f}"
-    gate = " gate on" if metrics.gate else ""
-    return f"reward {reward} entropy {metrics.entropy:.3f} length {metrics.response_length:.1f}{gate}"
+        yield lambda metrics: progress.update(task, completed=metrics.step, now=metrics.summary())
 
 
 def _write_checkpoint(
     name: str,
     params: "Params",
-    engine: "Engine",
+    save_model: "Callable[[Path], None]",
     state: "StageState",
     inputs: Mapping[str, Path],
     hashes: Mapping[str, str],
@@ -181,9 +202,9 @@ def _write_checkpoint(
     from tasks.lineage import write_lineage
     from tasks.rl.card import model_card
 
-    parent, limits = inputs["model"], limits_of(name, params)
+    parent, limits = inputs["model"], params.rl.limits(name)
     with atomic_folder(CHECKPOINTS / name) as folder:
-        engine.save_model(folder)
+        save_model(folder)
         write_text(folder / "README.md", model_card(name, parent, params, limits, state.metrics))
         write_lineage(
             folder,

@@ -29,6 +29,7 @@ from tasks.rl.engines.base import Update
 from tasks.rl.entropy_control import Gate
 from tasks.rl.episodes import Episode
 from tasks.rl.objectives import policy_loss, score_tokens
+from tasks.rl.schedule import learning_rate
 from tasks.rl.selection import Selection, select
 from tasks.tokenization import ChatTokenizer
 
@@ -87,7 +88,7 @@ class LocalEngine:
             gate=selection.gate,
             kept_share=selection.kept_share,
             gradient_norm=norm,
-            learning_rate=self._learning_rate(step),
+            learning_rate=learning_rate(step, self._params),
             skipped=selection.empty,
         )
 
@@ -161,10 +162,7 @@ class LocalEngine:
                 f"the gradient norm at step {step} is {norm}; it must be finite: lower rl.learning_rate and run again"
             )
         for group in self._optimiser.param_groups:
-            group["lr"] = self._learning_rate(step)
+            group["lr"] = learning_rate(step, self._params)
         self._optimiser.step()
         self._optimiser.zero_grad()
         return norm
-
-    def _learning_rate(self, step: int) -> float:
-        return self._params.learning_rate * min(1.0, step / max(1, self._params.warmup_steps))

@@ -1,0 +1,102 @@
+"""verl's rows as episodes again, and their advantages as verl takes them.
+
+A row is a turn; its key is `STEP-PLACE_SESSION_TURN`. Axes: B rows, T reply tokens, padded.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from tasks.errors import PipelineError
+from tasks.params import RLParams
+from tasks.records import Domain, Finish, Verdict
+from tasks.rewards.rules import reward_of
+from tasks.rl.batch import TurnBatch
+from tasks.rl.episodes import Episode, Turn
+from tasks.rl.selection import Selection
+
+
+@dataclass(frozen=True)
+class Row:
+    """One turn as it lies in verl's queue; `entropies` are those of its reply tokens in nats."""
+
+    key: str
+    prompt: tuple[int, ...]
+    reply: tuple[int, ...]
+    entropies: Tensor
+    finish: Finish
+    verdict: Verdict
+    domain: Domain
+
+    @classmethod
+    def of(
+        cls, key: str, prompt: Tensor, reply: Tensor, entropies: Tensor, extra: dict[str, Any], domain: str
+    ) -> "Row":
+        """Parse what the agent loop wrote."""
+        return cls(
+            key=key,
+            prompt=tuple(prompt.tolist()),
+            reply=tuple(reply.tolist()),
+            entropies=entropies,
+            finish=Finish(extra["finish"]),
+            verdict=Verdict(extra["verdict"]),
+            domain=Domain(domain),
+        )
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Question in the batch, sample of it, turn of that."""
+        return place_of(self.key)
+
+
+def place_of(key: str) -> tuple[int, int, int]:
+    """(question in the batch, sample, turn) of a row's key; padding sorts last."""
+    uid, session, turn = key.rsplit("_", 2)
+    _, dash, place = uid.partition("-")
+    return (int(place) if dash else 2**31, int(session), int(turn))
+
+
+def ordered(keys: Sequence[str]) -> list[int]:
+    """The order in which the rows belong: by question, sample, turn."""
+    return sorted(range(len(keys)), key=lambda number: place_of(keys[number]))
+
+
+def episodes_of(rows: Sequence[Row], params: RLParams) -> tuple[Episode, ...]:
+    """Episodes of ordered rows: their turns follow one another as the rows do.
+
+    Raises:
+        PipelineError: an episode is missing, because its rollout failed: verl would train on the others.
+    """
+    turns: dict[tuple[int, int], list[Row]] = {}
+    for row in rows:
+        turns.setdefault(row.place[:2], []).append(row)
+    expected = params.batch_prompts * params.group_size
+    if len(turns) != expected:
+        raise PipelineError(
+            f"{expected - len(turns)} of {expected} episodes failed; the cause stands in the log above, "
+            "at 'Error in _run_prompt'"
+        )
+    return tuple(_episode(place, own) for (place, _), own in turns.items())
+
+
+def _episode(place: int, rows: Sequence[Row]) -> Episode:
+    verdict = rows[-1].verdict
+    return Episode(
+        group=place,
+        domain=rows[0].domain,
+        turns=tuple(Turn(row.prompt, row.reply, row.finish) for row in rows),
+        verdict=verdict,
+        reward=reward_of(verdict),
+    )
+
+
+def token_advantages(batch: TurnBatch, selection: Selection) -> Tensor:
+    """The advantage of each token, (B, T); 0 where it does not keep its gradient.
+
+    verl divides the loss by the tokens of the rows that it trains on, which leave out those that teach nothing; the
+    recipe divides by those of the whole batch. The ratio goes into the advantages, in which the loss is linear.
+    """
+    share = batch.mask_BT[selection.teaching_B].sum() / batch.mask_BT.sum()
+    return share * batch.advantages_B[:, None] * selection.kept_BT

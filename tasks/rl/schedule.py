@@ -1,0 +1,8 @@
+"""The learning rate of a step: constant after a linear warm-up, counted in steps, skipped ones included."""
+
+from tasks.params import RLParams
+
+
+def learning_rate(step: int, params: RLParams) -> float:
+    """Rate of step 1, 2, …; the first step already has 1/warmup_steps of it."""
+    return params.learning_rate * min(1.0, step / max(1, params.warmup_steps))
