@@ -21,7 +21,7 @@ from tasks.errors import CheckpointError, InputError, ParameterError, PipelineEr
 MARKER = "WHOLE.json"
 PART_BYTES = 64 * 2**20  # S3 allows 10,000 parts: files of up to 640 GB
 THREADS = 8  # parts at once
-ATTEMPTS = 5
+CONNECT_SECONDS = 10.0  # an attempt; botocore's own are 60, and it makes five
 REMEDIES = {
     "NoSuchBucket": "create the bucket",
     "AccessDenied": "allow these keys to list, read, write and delete there",
@@ -189,8 +189,7 @@ def _client() -> Any:
     import boto3
     from botocore.config import Config
 
-    retries = {"mode": "standard", "total_max_attempts": ATTEMPTS}
-    return boto3.client("s3", config=Config(retries=retries, connect_timeout=10, read_timeout=60))
+    return boto3.Session().client("s3", config=Config(connect_timeout=CONNECT_SECONDS))
 
 
 def _transfer() -> Any:

@@ -92,8 +92,9 @@ def _train_on_verl(
     """verl: here or on a cluster. It reads the questions itself and keeps our state in its checkpoints."""
     from tasks.rl.engines.verl.config import RunIds, RunPaths, compose, config_name, overrides
     from tasks.rl.engines.verl.export import save_model
-    from tasks.rl.engines.verl.launch import prepare_environment, run_here, run_on_ray
+    from tasks.rl.engines.verl.launch import prepare_environment, run_here
     from tasks.rl.engines.verl.state import discard_foreign, latest_step, read_state
+    from tasks.rl.engines.verl.submit import StageJob, run_on_ray
 
     del items
     prepare_environment("cuda" if params.cluster.gpus_per_node else "cpu")
@@ -104,7 +105,8 @@ def _train_on_verl(
     if params.cluster.address is None:
         run_here(config)
     else:
-        run_on_ray(params.cluster.address, f"rl-{name}", [config_name(params), *arguments], resume)
+        job = StageJob(name, fingerprint, resume, [config_name(params), *arguments])
+        run_on_ray(params.cluster.address, job)
     last = latest_step(resume)
     return read_state(last), partial(save_model, last, parent_of(name, params))
 

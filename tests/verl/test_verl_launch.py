@@ -62,36 +62,34 @@ from tasks.cli import one_line_errors
 from tasks.errors import DivergedError, PipelineError
 from tasks.rl.engines.verl import launch
 
-@ray.remote
-class Worker:
-    def work(self, way):
-        if way == "wait":
-            print("worker", os.getpid(), flush=True)
-            time.sleep(600)
-        if way == "diverge":
-            raise DivergedError("entropy is NaN")
-        if way == "bug":
-            raise ValueError("a bug")
-        os._exit(1)
+@ray.remote(max_retries=0)
+def work(way):
+    if way == "wait":
+        print("worker", os.getpid(), flush=True)
+        time.sleep(600)
+    if way == "diverge":
+        raise DivergedError("entropy is NaN")
+    if way == "bug":
+        raise ValueError("a bug")
+    os._exit(1)
 
-@ray.remote
-class Between:
-    def work(self, way):
-        ray.get(Worker.remote().work.remote(way))
+@ray.remote(max_retries=0)
+def between(way):
+    ray.get(work.remote(way))
 
 def fail(way):
     try:
         with launch._one_error():
-            ray.get(Between.remote().work.remote(way))
+            ray.get(between.remote(way))
     except PipelineError as error:
         print(f"{way}: {type(error).__name__}: {error}", flush=True)
 
 def train(config):
     if sys.argv[2] == "wait":
-        ray.get(Worker.remote().work.remote("wait"))
+        ray.get(work.remote("wait"))
     for way in ("bug", "die"):
         fail(way)
-    ray.get(Between.remote().work.remote("diverge"))
+    ray.get(between.remote("diverge"))
 
 launch._train = train
 launch.OURS = "json"  # only the start is on trial
@@ -105,7 +103,7 @@ with one_line_errors():
 
 def start_local(way: str, tmp_path: Path, log: Path) -> "subprocess.Popen[bytes]":
     home = tmp_path / "home"
-    home.mkdir(exist_ok=True)
+    home.mkdir()
     script = tmp_path / "local.py"
     script.write_text(LOCAL)
     return start([sys.executable, str(script), str(tmp_path), way], log, HOME=str(home))
@@ -113,17 +111,18 @@ def start_local(way: str, tmp_path: Path, log: Path) -> "subprocess.Popen[bytes]
 
 def test_what_fails_in_a_worker_is_one_error_of_its_kind_and_nothing_stays(tmp_path: Path) -> None:
     log = tmp_path / "log"
+    _files_of_ray(tmp_path).mkdir()  # what a killed run left
     assert ended(start_local("fail", tmp_path, log)) == 2
     lines = log.read_text().splitlines()
     assert lines[-1] == "DivergedError: entropy is NaN"
     assert "bug: PipelineError: verl failed: ValueError: a bug" in lines
-    assert any(line.startswith("die: PipelineError: verl failed: ActorDiedError: ") for line in lines)
+    assert any(line.startswith("die: PipelineError: verl failed: WorkerCrashedError: ") for line in lines)
     assert any("raise ValueError" in line for line in lines)  # the traceback of what is no user's error
     assert not _files_of_ray(tmp_path).exists()
     assert not list((tmp_path / "home").iterdir())
 
 
-def test_workers_end_with_a_killed_stage_and_the_next_run_removes_its_files(tmp_path: Path) -> None:
+def test_workers_end_with_a_killed_stage(tmp_path: Path) -> None:
     log = tmp_path / "log"
     stage = start_local("wait", tmp_path, log)
     until(lambda: "worker " in log.read_text(), "the worker's line", stage)
@@ -131,9 +130,7 @@ def test_workers_end_with_a_killed_stage_and_the_next_run_removes_its_files(tmp_
     stage.kill()
     ended(stage)
     until(lambda: not running(worker), "the end of the worker")
-    assert _files_of_ray(tmp_path).exists()  # only an orderly end can remove them: the next run does
-    assert ended(start_local("fail", tmp_path, log)) == 2
-    assert not _files_of_ray(tmp_path).exists()
+    shutil.rmtree(_files_of_ray(tmp_path))  # the next run of the stage would do it
 
 
 def running(pid: int) -> bool:

@@ -68,7 +68,7 @@ class ServerGenerator:
         return Completion(ids, self._tokenizer.decode(ids), finish, tuple(output.log_probs or ()))
 
 
-class _EpisodeLoop(AgentLoopBase):  # type: ignore[misc]  # verl ships no types
+class _EpisodeLoop(AgentLoopBase):
     """Runs one episode of the row's item in a thread and hands its turns to verl."""
 
     def __init__(self, trainer_config: Any, server_manager: Any, **_: Any) -> None:

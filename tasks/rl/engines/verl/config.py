@@ -322,7 +322,7 @@ def _trainer(name: str, params: Params, paths: RunPaths) -> Settings:
         "trainer.use_v1": True,
         "trainer.v1.trainer_mode": "recipe",
         "+trainer.v1.recipe": {},
-        "trainer.logger": ["console"],
+        "trainer.logger": [],
         "trainer.project_name": params.tracking.experiment,
         "trainer.experiment_name": f"rl-{name}",
         "trainer.nnodes": cluster.nodes,

@@ -36,7 +36,7 @@ def device_module() -> ModuleType:
 
 
 @PlatformRegistry.register(platform="cpu")
-class CpuPlatform(PlatformBase):  # type: ignore[misc]  # verl ships no types
+class CpuPlatform(PlatformBase):
     """Chosen by VERL_PLATFORM=cpu, never found by itself."""
 
     device_name = "cpu"

@@ -1,7 +1,4 @@
-"""verl's rows as episodes again, and their advantages as verl takes them.
-
-A row is a turn; its key is `STEP-PLACE_SESSION_TURN`. Axes: B rows, T reply tokens, padded.
-"""
+"""verl's rows as episodes again. A row is a turn; its key is `STEP-PLACE_SESSION_TURN`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +10,7 @@ from tasks.errors import PipelineError
 from tasks.params import RLParams
 from tasks.records import Domain, Finish, Verdict
 from tasks.rewards.rules import reward_of
-from tasks.rl.batch import TurnBatch
 from tasks.rl.episodes import Episode, Turn
-from tasks.rl.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -90,13 +85,3 @@ def _episode(place: int, rows: Sequence[Row]) -> Episode:
         verdict=verdict,
         reward=reward_of(verdict),
     )
-
-
-def token_advantages(batch: TurnBatch, selection: Selection) -> Tensor:
-    """The advantage of each token, (B, T); 0 where it does not keep its gradient.
-
-    verl divides the loss by the tokens of the rows that it trains on, which leave out those that teach nothing; the
-    recipe divides by those of the whole batch. The ratio goes into the advantages, in which the loss is linear.
-    """
-    share = batch.mask_BT[selection.teaching_B].sum() / batch.mask_BT.sum()
-    return share * batch.advantages_B[:, None] * selection.kept_BT

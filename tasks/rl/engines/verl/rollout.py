@@ -96,7 +96,7 @@ def _copy_weights(model: torch.nn.Module, named: dict[str, Tensor]) -> None:
         parameter.copy_(named[name])
 
 
-class LocalReplica(RolloutReplica):  # type: ignore[misc]  # verl ships no types
+class LocalReplica(RolloutReplica):
     """One server for all workers."""
 
     async def launch_servers(self) -> None:
@@ -108,7 +108,7 @@ class LocalReplica(RolloutReplica):  # type: ignore[misc]  # verl ships no types
         self._server_address = _actor_name(self.replica_rank)
 
 
-class LocalRollout(BaseRollout):  # type: ignore[misc]  # verl ships no types
+class LocalRollout(BaseRollout):
     """The trainer's end: sends its weights to the server after every update."""
 
     def __init__(self, config: Any, model_config: Any, device_mesh: Any, **_: Any) -> None:

@@ -187,9 +187,10 @@ def _raise_unless_succeeded(client: "JobSubmissionClient", job_id: str) -> None:
         raise PipelineError(f"job {job_id} was stopped on the cluster; run the same command to continue")
     lines = [line for line in (info.message or "").splitlines() if line.strip()] or ["without a message"]
     name, _, message = lines[-1].partition(": ")
-    kinds = {kind.__name__: kind for kind in (PipelineError, *PipelineError.__subclasses__())}
-    if name in kinds:
-        raise kinds[name](f"{message} (job {job_id})")
+    ours: list[type[PipelineError]] = [PipelineError, *PipelineError.__subclasses__()]
+    for kind in ours:
+        if kind.__name__ == name:
+            raise kind(f"{message} (job {job_id})")
     raise PipelineError(f"job {job_id} failed: {lines[-1]}; its whole log: ray job logs {job_id}")
 
 

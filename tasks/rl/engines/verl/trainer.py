@@ -16,7 +16,6 @@ from tensordict import TensorDict
 from torch import Tensor
 from transfer_queue import KVBatchMeta
 from verl.trainer.ppo.core_algos import register_policy_loss
-from verl.trainer.ppo.padding_utils import upsample_batch_to_divisible_size
 from verl.trainer.ppo.v1 import PPOTrainerSync, register_trainer
 from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
@@ -27,7 +26,7 @@ from tasks.errors import DivergedError
 from tasks.rl.batch import TurnBatch, collate
 from tasks.rl.engines.base import Update
 from tasks.rl.engines.verl.dataset import ItemDataset
-from tasks.rl.engines.verl.episodes import Row, episodes_of, ordered, token_advantages
+from tasks.rl.engines.verl.episodes import Row, episodes_of, ordered
 from tasks.rl.engines.verl.metrics import translate
 from tasks.rl.engines.verl.recipe import Recipe, tokenizer_of
 from tasks.rl.engines.verl.records import write_rollouts
@@ -64,7 +63,7 @@ def recipe_loss(
     return loss * everywhere["dp_size"], {"actor/ppo_kl": float(drift)}
 
 
-class RecipeActor(TrainingWorker):  # type: ignore[misc]  # verl ships no types
+class RecipeActor(TrainingWorker):
     """Takes the learning rate with the batch: a schedule that counts updates would not count skipped steps."""
 
     def train_mini_batch(self, data: TensorDict) -> TensorDict:
@@ -74,7 +73,7 @@ class RecipeActor(TrainingWorker):  # type: ignore[misc]  # verl ships no types
         return super().train_mini_batch(data)
 
 
-class RecipeWorker(ActorRolloutRefWorker):  # type: ignore[misc]  # verl ships no types
+class RecipeWorker(ActorRolloutRefWorker):
     """verl's worker of trainer and rollout, around our actor."""
 
     actor_worker_cls = RecipeActor
@@ -91,7 +90,7 @@ class _Round:
 
 
 @register_trainer("recipe")
-class RecipeTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl ships no types
+class RecipeTrainer(PPOTrainerSync):
     """One update a batch, purely on-policy. Its memory between steps is the local engine's `StageState`."""
 
     def __init__(self, config: Any) -> None:
@@ -108,7 +107,8 @@ class RecipeTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl ships no type
 
     def _init_resource_pool_mgr(self) -> None:
         super()._init_resource_pool_mgr()
-        self.role_worker_mapping = {role: ray.remote(RecipeWorker) for role in self.role_worker_mapping}
+        for role in self.role_worker_mapping:
+            self.role_worker_mapping[role] = ray.remote(RecipeWorker)
 
     def _init_dataloader(self) -> None:
         """Our sampler draws, verl's data loader is not used; `train_dataloader` is what verl saves and loads."""
@@ -155,18 +155,14 @@ class RecipeTrainer(PPOTrainerSync):  # type: ignore[misc]  # verl ships no type
         return _write_advantages(batch, self._round)
 
     def _update_actor(self, batch: KVBatchMeta, metrics: dict[str, Any]) -> KVBatchMeta:
-        """One update on the rows that teach."""
+        """One update on all rows. Those that teach nothing go along: on other micro-batches the log-probabilities
+        would round differently, and `ppo_kl` could not be checked against exactly 0.
+        """
         if self._round.selection.empty:
             return batch
-        teaching = self._round.selection.teaching_B.nonzero()[:, 0].tolist()
-        keys = [self._round.rows[row].key for row in teaching]
-        chosen = _select_rows(batch, keys)
-        padded = _padded(chosen, max(self.actor_rollout_wg._dispatch_info["actor"]) + 1, self.tokenizer.eos_token_id)
-        padded.extra_info.update(self._update_options(len(padded)))
-        output = self.actor_rollout_wg.update_actor(padded)
+        batch.extra_info.update(self._update_options(len(batch)))
+        output = self.actor_rollout_wg.update_actor(batch)
         metrics.update(reduce_metrics(_prefixed(output["metrics"])))
-        if len(padded) > len(chosen):
-            tq.kv_clear(keys=padded.keys[len(chosen) :], partition_id=batch.partition_id)
         if not np.isfinite(metrics["actor/grad_norm"]):
             raise DivergedError(
                 f"the gradient norm at step {self.global_steps} is {metrics['actor/grad_norm']}; it must be finite: "
@@ -253,37 +249,14 @@ def _plain(field: Any) -> list[Any]:
 
 
 def _write_advantages(batch: KVBatchMeta, done: _Round) -> KVBatchMeta:
-    """Into verl's queue, for every row; rows of padding get 0."""
-    advantages_BT = token_advantages(done.batch, done.selection)
+    """Into verl's queue: each row's advantage where a token keeps its gradient, else 0; 0 for rows of padding."""
+    advantages_BT = done.batch.advantages_B[:, None] * done.selection.kept_BT
     by_key = {
         row.key: advantages_T[: len(row.reply)] for row, advantages_T in zip(done.rows, advantages_BT, strict=True)
     }
     nested = torch.nested.as_nested_tensor([by_key.get(key, torch.zeros(1)) for key in batch.keys], layout=torch.jagged)
     fields = TensorDict({"advantages": nested, "returns": nested.clone()}, batch_size=len(batch))
     return tq.kv_batch_put(keys=batch.keys, partition_id=batch.partition_id, fields=fields)
-
-
-def _select_rows(batch: KVBatchMeta, keys: Sequence[str]) -> KVBatchMeta:
-    places = {key: place for place, key in enumerate(batch.keys)}
-    return KVBatchMeta(
-        partition_id=batch.partition_id,
-        keys=list(keys),
-        tags=[batch.tags[places[key]] for key in keys],
-        fields=batch.fields,
-        extra_info=dict(batch.extra_info),
-    )
-
-
-def _padded(batch: KVBatchMeta, multiple: int, end_id: int) -> KVBatchMeta:
-    """Rows of padding up to a multiple, with the fields that the batch got since its rollouts, all 0."""
-    padded = upsample_batch_to_divisible_size(batch, multiple, end_id)
-    added = padded.keys[len(batch) :]
-    if added:
-        zeros = torch.nested.as_nested_tensor([torch.zeros(1) for _ in added], layout=torch.jagged)
-        names = ("old_log_probs", "advantages", "returns", "entropy")
-        fields = TensorDict({name: zeros.clone() for name in names}, batch_size=len(added))
-        tq.kv_batch_put(keys=added, partition_id=batch.partition_id, fields=fields)
-    return padded
 
 
 def _prefixed(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tasks.s3 import upload_folder
 logger = logging.getLogger(__name__)
 
 
-class CheckpointUpload(CheckpointCallback):  # type: ignore[misc]  # verl ships no types
+class CheckpointUpload(CheckpointCallback):  # type: ignore[misc, unused-ignore]
     """Chosen by `trainer.checkpoint_callback_class`. An error ends the training: it must not go on unsaved."""
 
     def on_save(
