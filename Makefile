@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || echo python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+TOOLS := $(VENV)/.tools
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 # Elsewhere on Linux, PyPI's torch is the CUDA build: name PyTorch's CPU wheel index here to get the small one.
 TORCH_INDEX_URL ?=
@@ -33,10 +34,10 @@ run: $(READY) ## The whole recipe on the active profile; only stale stages run
 serve: $(READY) ## Prefect with the recipe as a form, and MLflow, on this machine until Ctrl-C
 	@$(BIN)/python -m flows.serve $(ARGS)
 
-test: $(READY) ## All tests
+test: $(TOOLS) ## All tests
 	@$(BIN)/python -m pytest $(ARGS)
 
-check: $(READY) ## Style, format, types, layers
+check: $(TOOLS) ## Style, format, types, layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -51,5 +52,10 @@ $(READY): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) (once, some minutes)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP_INSTALL) $(if $(TORCH_INDEX_URL),--extra-index-url $(TORCH_INDEX_URL)) $(TORCH)
-	@$(PIP_INSTALL) --editable '.[dev]'
+	@$(PIP_INSTALL) --editable .
+	@touch $@
+
+$(TOOLS): $(READY)
+	@echo "Adding the tools for tests, and verl"
+	@$(PIP_INSTALL) --editable '.[dev,verl]'
 	@touch $@

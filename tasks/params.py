@@ -324,7 +324,11 @@ class Params(Section):
                 f"rl.batch_prompts × rl.group_size = {rows} rows do not divide among the {groups} data-parallel groups "
                 "of the cluster section; change the batch or the cluster"
             )
-        longest = max(stage.max_input_tokens + stage.max_output_tokens for stage in self.rl.stages.values())
+        longest = max(  # the memory agent's rows are turns, which do not grow with the document
+            limits.max_input_tokens + limits.max_output_tokens
+            for stage, limits in self.rl.stages.items()
+            if stage != "memory"
+        )
         split = self.cluster.backend.model_parallel
         if self.cluster.tokens_per_gpu * split < longest:
             raise ValueError(

@@ -16,6 +16,7 @@ VERBS = {
     "evaluate",
     "ingest",
     "merge",
+    "plan",
     "pretrain",
     "report",
     "synthesize",

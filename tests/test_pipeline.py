@@ -20,9 +20,9 @@ from tasks.params import RL_STAGES, Params, load_params
 ROOT = Path(__file__).parents[1]
 # What every command imports and no result depends on: messages, the command line, logging, who trained what.
 # Parameters are declared value by value instead of by the file that parses them.
-PLUMBING = frozenset({"tasks.errors", "tasks.cli", "tasks.params", "tasks.tracking", "tasks.lineage"})
+PLUMBING = frozenset({"tasks.errors", "tasks.cli", "tasks.params", "tasks.tracking", "tasks.lineage", "tasks.s3"})
 VERBS = {"rl": "train"}  # a stage is called as its command's verb; "rl" is the recipe's own word
-UNDECLARED = frozenset({"tracking", "base_model"})  # where runs are kept; a path, declared as a dependency
+UNDECLARED = frozenset({"tracking", "cluster", "base_model"})  # where; and a path, declared as a dependency
 
 
 @dataclass(frozen=True)

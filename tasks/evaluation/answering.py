@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tasks.evaluation.scores import Mode, Reply
-from tasks.evaluation.truncation import fit
 from tasks.generation.base import Completion, Generator, Sampling
 from tasks.memory.agent import AgentRun, run_agent
 from tasks.params import Params
@@ -15,6 +14,7 @@ from tasks.prompts import answer_prompt
 from tasks.records import Item
 from tasks.rewards.rules import check, extract_answer
 from tasks.tokenization import ChatTokenizer
+from tasks.truncation import fit
 
 PROMPTS_PER_CALL = 64
 

@@ -1,6 +1,10 @@
-"""The learning rate of a step: constant after a linear warm-up, counted in steps, skipped ones included."""
+"""The optimiser's numbers, for both engines. The rate is constant after a linear warm-up, counted in steps, skipped
+ones included.
+"""
 
 from tasks.params import RLParams
+
+BETAS = (0.9, 0.98)  # a stage has some tens of updates: a slower second moment would still be warming up
 
 
 def learning_rate(step: int, params: RLParams) -> float:

@@ -90,7 +90,7 @@ def _train_on_verl(
     name: str, params: "Params", items: Sequence["Item"], resume: Path, fingerprint: str, tracker: "Tracker"
 ) -> "Trained":
     """verl: here or on a cluster. It reads the questions itself and keeps our state in its checkpoints."""
-    from tasks.rl.engines.verl.config import RunIds, RunPaths, compose, config_name, overrides
+    from tasks.rl.engines.verl.config import RunIds, RunPaths, check_model, compose, config_name, overrides
     from tasks.rl.engines.verl.export import save_model
     from tasks.rl.engines.verl.launch import prepare_environment, run_here
     from tasks.rl.engines.verl.state import discard_foreign, latest_step, read_state
@@ -98,6 +98,7 @@ def _train_on_verl(
 
     del items
     prepare_environment("cuda" if params.cluster.gpus_per_node else "cpu")
+    check_model(name, params, parent_of(name, params))
     discard_foreign(resume, fingerprint)
     paths = RunPaths(data=data_of(name), model=parent_of(name, params), work=resume)
     arguments = overrides(name, params, paths, RunIds(fingerprint, tracker.run_id or "", params.tracking.uri))

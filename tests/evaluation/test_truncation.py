@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import InputError
-from tasks.evaluation.truncation import fit, middle_truncate, truncate_documents
+from tasks.truncation import fit, middle_truncate, truncate_documents
 from tasks.prompts import answer_prompt
 from tasks.tokenization import ChatTokenizer
 

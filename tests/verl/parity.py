@@ -1,8 +1,7 @@
 """One batch of episodes, and what verl's trainer and FSDP2 worker make of it: `python parity.py FOLDER`.
 
-Runs as a process of its own, so that verl's patches and torch.distributed stay out of the tests'. Configuration, trainer,
-worker, loss and optimiser are the real ones; doubles stand in for Ray's worker group and queue. Axes: B turns (rows), T
-reply tokens.
+A process of its own keeps verl's patches and torch.distributed out of the tests'. Configuration, trainer, worker, loss
+and optimiser are the real ones; doubles stand in for Ray's worker group and queue. Axes: B turns (rows), T reply tokens.
 """
 
 import os
@@ -21,7 +20,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
-from tasks.params import Params, load_params
+from tasks.params import NoClipping, Params, load_params
 from tasks.records import Domain, Finish, Verdict
 from tasks.rewards.rules import reward_of
 from tasks.rl.entropy_control import Gate
@@ -57,7 +56,7 @@ SOUND = {
     "gated": Case(settings=("rl.entropy_control={low: 0.01, high: 0.02}", "rl.max_gradient_norm=0.01")),
     "memory": Case("memory", ("rl.clipping={type: quantile, level: sequence, quantile: 0.8}",)),
 }
-BROKEN = {"ratio": Case(fault="ratio"), "temperature": Case(fault="temperature")}
+BROKEN = {fault: Case(fault=fault) for fault in ("denominator", "clipping", "temperature")}
 CASES = {**SOUND, **BROKEN}
 
 
@@ -125,19 +124,35 @@ def _words(draw: random.Random, least: int, most: int) -> tuple[int, ...]:
 # ── measuring ──
 
 
-@contextmanager
-def captured(module: torch.nn.Module) -> Iterator[dict[str, Tensor]]:
-    """The gradients that the module's optimiser is given inside."""
-    gradients: dict[str, Tensor] = {}
+@dataclass
+class AdamStep:
+    """What an optimiser was given."""
 
-    def capture(*_: Any) -> None:
-        gradients.update({name: _whole(parameter.grad) for name, parameter in module.named_parameters()})
+    gradients: dict[str, Tensor]
+    settings: dict[str, Any]
+
+
+@contextmanager
+def captured(module: torch.nn.Module) -> Iterator[AdamStep]:
+    """The step that the module's optimiser takes inside."""
+    step = AdamStep({}, {})
+
+    def capture(optimiser: torch.optim.Optimizer, *_: Any) -> None:
+        step.gradients = {name: _whole(parameter.grad) for name, parameter in module.named_parameters()}
+        step.settings = {"kind": type(optimiser).__name__, **_settings(optimiser)}
 
     handle = register_optimizer_step_pre_hook(capture)
     try:
-        yield gradients
+        yield step
     finally:
         handle.remove()
+
+
+def _settings(optimiser: torch.optim.Optimizer) -> dict[str, Any]:
+    """All numbers of its one group but how it is computed."""
+    [group] = optimiser.param_groups
+    names = ("lr", "betas", "eps", "weight_decay", "amsgrad", "maximize", "decoupled_weight_decay")
+    return {name: tuple(group[name]) if name == "betas" else group[name] for name in names}
 
 
 def weights_of(module: torch.nn.Module) -> dict[str, Tensor]:
@@ -149,13 +164,6 @@ def _whole(tensor: Any) -> Tensor:
     """FSDP's parameters are shards."""
     whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
     return whole.detach().clone()
-
-
-def settings_of(optimiser: torch.optim.Optimizer) -> dict[str, Any]:
-    """What decides an AdamW step beside the gradient."""
-    [group] = optimiser.param_groups
-    settings = {name: group[name] for name in ("eps", "weight_decay", "amsgrad", "maximize", "decoupled_weight_decay")}
-    return {"kind": type(optimiser).__name__, "betas": tuple(group["betas"]), **settings}
 
 
 # ── verl's side ──
@@ -266,9 +274,16 @@ def _configuration(case: Case, model: Path) -> Any:
 
 
 def _fault(fault: str, module: Any) -> AbstractContextManager[Any]:
-    if fault != "ratio":
-        return nullcontext()
-    return patch.object(module, "token_advantages", lambda batch, kept: batch.advantages_B[:, None] * kept.kept_BT)
+    """Each micro-batch divided by its own tokens, or every token kept."""
+    loss, select = module.policy_loss, module.select
+    match fault:
+        case "denominator":
+            return patch.object(module, "policy_loss", lambda *given: loss(*given[:3], given[2].numel()))
+        case "clipping":
+            unclipped = {"clipping": NoClipping(type="none")}
+            return patch.object(module, "select", lambda *given: select(*given[:3], given[3].model_copy(update=unclipped)))
+        case _:
+            return nullcontext()
 
 
 def _update(trainer: Any, queue: Queue, engine: Any, step: int) -> Measured:
@@ -283,15 +298,15 @@ def _update(trainer: Any, queue: Queue, engine: Any, step: int) -> Measured:
         "entropies_BT": queue.column("entropy"),
         "advantages_BT": queue.column("advantages"),
     }
-    with captured(engine.module) as gradients, patch.object(engine, "forward_step", wraps=engine.forward_step) as calls:
+    with captured(engine.module) as adam, patch.object(engine, "forward_step", wraps=engine.forward_step) as calls:
         trainer._update_actor(batch, metrics)
     queue.kv_clear(list(queue.rows), "train")
     return Measured(
         **scores,
         loss=float(metrics["actor/pg_loss"]),
         gradient_norm=float(metrics["actor/grad_norm"]),
-        gradients=gradients,
-        optimiser=settings_of(engine.optimizer),
+        gradients=adam.gradients,
+        optimiser=adam.settings,
         weights=weights_of(engine.module),
         drift=float(metrics["actor/ppo_kl"]),
         rows=sum(len(call.args[0]) for call in calls.call_args_list),

@@ -13,10 +13,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.errors import ParameterError, PipelineError
+from tasks.errors import CheckpointError, ParameterError, PipelineError
 from tasks.params import RL_STAGES, Params, load_params
-from tasks.rl.engines.local import BETAS
-from tasks.rl.engines.verl.config import RunIds, RunPaths, compose, config_name, overrides, row_lengths
+from tasks.rl.engines.verl.config import (
+    RunIds,
+    RunPaths,
+    check_model,
+    compose,
+    config_name,
+    overrides,
+    row_lengths,
+)
+from tasks.rl.schedule import BETAS
 from tests.conftest import CHECKOUT
 
 if TYPE_CHECKING:
@@ -163,7 +171,7 @@ def test_checkpoints_resume_and_are_exported_unrounded(profile: str) -> None:
 def test_the_trainer_is_ours_prints_and_never_validates(profile: str) -> None:
     trainer = composed(profile).trainer
     assert trainer.use_v1 and trainer.v1.trainer_mode == "recipe" and dict(trainer.v1.recipe) == {}
-    assert list(trainer.logger) == ["console"]
+    assert list(trainer.logger) == []
     assert (trainer.val_before_train, trainer.test_freq) == (False, -1)
     cluster = profile_of(profile).cluster
     assert trainer.nnodes * trainer.n_gpus_per_node == cluster.world_size
@@ -414,3 +422,20 @@ def test_a_memory_turns_bound_holds_for_the_real_tokenizer() -> None:
     update = memory.memory_tokens + memory.plan_tokens + len(tokenizer.encode_reply(UPDATE_FRAME)) + 1
     assert memory.window - update <= bound.prompt
     assert update <= bound.response and params.rl.limits("memory").max_output_tokens <= bound.response
+
+
+@pytest.mark.parametrize(
+    ("model", "complaint"),
+    [
+        (None, "does not exist"),
+        ({"max_position_embeddings": 100, "num_attention_heads": 2}, "max_position_embeddings = 100.*176 tokens"),
+        ({"max_position_embeddings": 8192, "num_attention_heads": 3}, "3 attention heads do not divide"),
+    ],
+)
+def test_a_model_that_the_stage_does_not_fit_is_refused_before_anything_starts(tmp_path, model, complaint):
+    cluster = "cluster.backend={type: fsdp2, sequence_parallel: 2, offload: false}"
+    params = load_params(CHECKOUT / "params.yaml", ("cluster.gpus_per_node=2", cluster))
+    if model is not None:
+        (tmp_path / "config.json").write_text(json.dumps(model), "utf-8")
+    with pytest.raises(CheckpointError, match=complaint):
+        check_model("stage1", params, tmp_path)

@@ -29,12 +29,11 @@ from tasks.rl.engines.base import Update
 from tasks.rl.entropy_control import Gate
 from tasks.rl.episodes import Episode
 from tasks.rl.objectives import policy_loss, score_tokens
-from tasks.rl.schedule import learning_rate
+from tasks.rl.schedule import BETAS, learning_rate
 from tasks.rl.selection import Selection, select
 from tasks.tokenization import ChatTokenizer
 
 MICRO_BATCH_TOKENS = 16_384  # bounds the activations held for the backward pass
-BETAS = (0.9, 0.98)  # a stage has some tens of updates: a slower second moment would still be warming up
 WEIGHTS_FILE = "weights.safetensors"
 OPTIMISER_FILE = "optimiser.pt"
 

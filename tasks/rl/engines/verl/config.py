@@ -4,6 +4,7 @@ A table a concern; keys are those of verl's `ppo_trainer` and `ppo_megatron_trai
 own files do not have. Of verl's defaults only those that the recipe rests on are repeated. Imports no torch.
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
@@ -12,9 +13,10 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.errors import ParameterError, PipelineError
+from tasks.errors import CheckpointError, ParameterError, PipelineError
 from tasks.memory.agent import UPDATE_FRAME
 from tasks.params import FsdpParams, MegatronParams, Params, RLParams
+from tasks.rl.schedule import BETAS
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 Value = str | int | float | bool | Sequence[str | float] | Mapping[str, str]
 Settings = dict[str, Value]
 
-BETAS = (0.9, 0.98)  # the local engine's
 DATASET = "pkg://tasks.rl.engines.verl.dataset"
 UPLOAD = "tasks.rl.engines.verl.upload.CheckpointUpload"
 KEPT_CHECKPOINTS = 2  # verl deletes the older one before it names the newer one the latest
@@ -86,6 +87,30 @@ def row_lengths(name: str, params: Params) -> RowLengths:
     memory = params.memory
     state = memory.memory_tokens + memory.plan_tokens
     return RowLengths(memory.window - state, max(state + len(UPDATE_FRAME) + 1, limits.max_output_tokens))
+
+
+def check_model(name: str, params: Params, folder: Path) -> None:
+    """Refuse a model that a row does not fit into, or whose heads Ulysses cannot share out; verl would say it late.
+
+    Raises:
+        CheckpointError: there is no config.json, or the model is too small for the stage.
+    """
+    file = folder / "config.json"
+    if not file.is_file():
+        raise CheckpointError(f"{file} does not exist; train or fetch the model of this folder first")
+    model, row = json.loads(file.read_text("utf-8")), row_lengths(name, params).row
+    positions = model.get("max_position_embeddings", row)
+    if positions < row:
+        raise CheckpointError(
+            f"{file}: max_position_embeddings = {positions}, but a row of {name} has up to {row} tokens; "
+            "lower the stage's lengths or extend the model's positions"
+        )
+    backend, heads = params.cluster.backend, model.get("num_attention_heads", 0)
+    if isinstance(backend, FsdpParams) and heads % backend.sequence_parallel:
+        raise CheckpointError(
+            f"{file}: {heads} attention heads do not divide among cluster.backend.sequence_parallel = "
+            f"{backend.sequence_parallel}; lower it"
+        )
 
 
 def overrides(name: str, params: Params, paths: RunPaths, ids: RunIds) -> list[str]:

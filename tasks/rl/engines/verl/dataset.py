@@ -8,12 +8,12 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from tasks.artifacts import read_items
-from tasks.evaluation.truncation import fit
 from tasks.prompts import answer_prompt
 from tasks.records import Item
 from tasks.rl.engines.verl.recipe import tokenizer_of
 from tasks.rl.loop import question_key
 from tasks.tokenization import ChatTokenizer
+from tasks.truncation import fit
 
 logger = logging.getLogger(__name__)
 

@@ -42,17 +42,17 @@ def run_here(config: "DictConfig", address: str = LOCAL) -> None:
         PipelineError: a process of Ray failed or died. What a worker raised as one of ours arrives as such.
     """
     prepare_environment(config.trainer.device)
-    if config.trainer.checkpoint_callback_class:
-        restore(stage_uri(config), Path(config.trainer.default_local_dir))
     with _ray(config, address), _one_error():
         _train(config)
 
 
 def _train(config: "DictConfig") -> None:
+    """verl's own sequence, without the printing of its whole configuration."""
     import transfer_queue
     from omegaconf import OmegaConf
     from verl.trainer.ppo.v1 import AgentLoopManagerTQ, get_trainer_cls
 
+    _find_resume_point(config)
     OmegaConf.resolve(config)
     config.transfer_queue.enable = True
     transfer_queue.init(config.transfer_queue)
@@ -68,6 +68,17 @@ def _train(config: "DictConfig") -> None:
         trainer.fit(loops)
     finally:
         transfer_queue.close()
+
+
+def _find_resume_point(config: "DictConfig") -> None:
+    """Leave verl the resume point that it may continue: none of other parameters or data, a lost one from S3."""
+    from tasks.rl.engines.verl.recipe import Recipe
+    from tasks.rl.engines.verl.state import discard_foreign
+
+    folder = Path(config.trainer.default_local_dir)
+    discard_foreign(folder, Recipe.of(config).fingerprint)
+    if config.trainer.checkpoint_callback_class:
+        restore(stage_uri(config), folder)
 
 
 def _worker_environment(device: str) -> dict[str, str]:
