@@ -22,6 +22,11 @@ ROOT = Path(__file__).parents[1]
 # Parameters are declared value by value instead of by the file that parses them.
 PLUMBING = frozenset({"tasks.errors", "tasks.cli", "tasks.params", "tasks.tracking", "tasks.lineage", "tasks.s3"})
 VERBS = {"rl": "train"}  # a stage is called as its command's verb; "rl" is the recipe's own word
+BY_NAME = {  # what verl loads by its name
+    "tasks.rl.engines.verl.launch": [
+        f"tasks.rl.engines.verl.{name}" for name in ("agent", "cpu", "dataset", "rollout", "trainer", "upload")
+    ]
+}
 UNDECLARED = frozenset({"tracking", "cluster", "base_model"})  # where; and a path, declared as a dependency
 
 
@@ -171,7 +176,7 @@ def closure(module: str) -> set[str]:
     found, waiting = set[str](), {module}
     while waiting:
         found |= waiting
-        waiting = {name for known in waiting for name in imports(known)} - found
+        waiting = {name for known in waiting for name in (*imports(known), *BY_NAME.get(known, ()))} - found
     return found
 
 

@@ -1,7 +1,8 @@
 """One batch of episodes, and what verl's trainer and FSDP2 worker make of it: `python parity.py FOLDER`.
 
 A process of its own keeps verl's patches and torch.distributed out of the tests'. Configuration, trainer, worker, loss
-and optimiser are the real ones; doubles stand in for Ray's worker group and queue. Axes: B turns (rows), T reply tokens.
+and optimiser are the real ones; doubles stand in for the worker group and the queue, which need Ray.
+Axes: B turns (rows), T reply tokens.
 """
 
 import os
@@ -274,14 +275,14 @@ def _configuration(case: Case, model: Path) -> Any:
 
 
 def _fault(fault: str, module: Any) -> AbstractContextManager[Any]:
-    """Each micro-batch divided by its own tokens, or every token kept."""
+    """Each micro-batch divided by its own size, or every token kept."""
     loss, select = module.policy_loss, module.select
     match fault:
         case "denominator":
             return patch.object(module, "policy_loss", lambda *given: loss(*given[:3], given[2].numel()))
         case "clipping":
-            unclipped = {"clipping": NoClipping(type="none")}
-            return patch.object(module, "select", lambda *given: select(*given[:3], given[3].model_copy(update=unclipped)))
+            rl = CASES[fault].params.rl.model_copy(update={"clipping": NoClipping(type="none")})
+            return patch.object(module, "select", lambda *given: select(*given[:3], rl))
         case _:
             return nullcontext()
 
