@@ -3,6 +3,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12 || echo python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+VENV_VLLM := .venv-vllm
+READY_VLLM := $(VENV_VLLM)/.ready
 TOOLS := $(VENV)/.tools
 TORCH := $(shell sed -n 's/^torch==/torch==/p' constraints.txt)
 # Elsewhere on Linux, PyPI's torch is the CUDA build: name PyTorch's CPU wheel index here to get the small one.
@@ -22,11 +24,11 @@ export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test check clean
+.PHONY: help run serve test test-vllm check clean
 .DELETE_ON_ERROR:
 
 help: ## List the commands
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 run: $(READY) ## The whole recipe on the active profile; only stale stages run
 	@$(BIN)/python -m flows.post_training $(ARGS)
@@ -37,6 +39,9 @@ serve: $(READY) ## Prefect with the recipe as a form, and MLflow, on this machin
 test: $(TOOLS) ## All tests
 	@$(BIN)/python -m pytest $(ARGS)
 
+test-vllm: $(READY_VLLM) ## verl with its own vLLM rollout on this CPU, in an environment of its own (GIGABYTES)
+	@$(VENV_VLLM)/bin/python -m pytest -m vllm tests/verl/test_verl_vllm.py $(ARGS)
+
 check: $(TOOLS) ## Style, format, types, layers
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -44,7 +49,7 @@ check: $(TOOLS) ## Style, format, types, layers
 	@$(BIN)/lint-imports --no-cache
 
 clean: ## Remove everything that a run or set-up made; models/, sources and parameters stay
-	@rm -rf $(VENV) .work .dvc/cache .dvc/tmp data checkpoints metrics reports mlruns mlflow.db* *.egg-info
+	@rm -rf $(VENV) $(VENV_VLLM) .work .dvc/cache .dvc/tmp data checkpoints metrics reports mlruns mlflow.db* *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
@@ -58,4 +63,12 @@ $(READY): pyproject.toml constraints.txt
 $(TOOLS): $(READY)
 	@echo "Adding the tools for tests, and verl"
 	@$(PIP_INSTALL) --editable '.[dev,verl]'
+	@touch $@
+
+# A whole lock file, so no dependencies are looked at; the CPU build of torch goes first, as above.
+$(READY_VLLM): constraints-vllm.txt
+	@echo "Setting up $(VENV_VLLM) (once, some minutes)"
+	@$(PYTHON) -m venv $(VENV_VLLM)
+	@$(VENV_VLLM)/bin/python -m pip install -qq --disable-pip-version-check --no-deps \
+		$(if $(TORCH_INDEX_URL),--extra-index-url $(TORCH_INDEX_URL)) --requirement constraints-vllm.txt
 	@touch $@

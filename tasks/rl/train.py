@@ -93,13 +93,12 @@ def _train_on_verl(
     from tasks.rl.engines.verl.config import RunIds, RunPaths, check_model, compose, config_name, overrides
     from tasks.rl.engines.verl.export import save_model
     from tasks.rl.engines.verl.launch import prepare_environment, run_here
-    from tasks.rl.engines.verl.state import discard_foreign, latest_step, read_state
+    from tasks.rl.engines.verl.state import latest_step, read_state
     from tasks.rl.engines.verl.submit import StageJob, run_on_ray
 
     del items
     prepare_environment("cuda" if params.cluster.gpus_per_node else "cpu")
     check_model(name, params, parent_of(name, params))
-    discard_foreign(resume, fingerprint)
     paths = RunPaths(data=data_of(name), model=parent_of(name, params), work=resume)
     arguments = overrides(name, params, paths, RunIds(fingerprint, tracker.run_id or "", params.tracking.uri))
     config = compose(config_name(params), arguments)  # a setting that verl refuses ends the stage here

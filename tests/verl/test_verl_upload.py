@@ -12,6 +12,7 @@ from tasks.params import Params
 
 pytestmark = pytest.mark.skipif(find_spec("verl") is None, reason="needs pip install 'posttrain-flows[verl]'")
 
+UPLOAD = "tasks.rl.engines.verl.upload.CheckpointUpload"
 Copies = list[tuple[Path, str]]
 
 
@@ -25,11 +26,9 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
     return calls
 
 
-@pytest.fixture
-def on_save(params: Params) -> Callable[..., None]:
-    """The callback as verl makes it and calls it."""
+def configuration(params: Params, folder: Path, callback: str | None) -> Any:
+    """The parts of verl's configuration that matter here."""
     from omegaconf import OmegaConf
-    from verl.trainer.ppo.checkpoint_callback import build_checkpoint_callback
 
     cluster = params.cluster.model_copy(update={"checkpoint_uri": "s3://bucket/project/"})
     section = {
@@ -39,8 +38,16 @@ def on_save(params: Params) -> Callable[..., None]:
         "run_id": "",
         "tracking_uri": "",
     }
-    trainer = {"checkpoint_callback_class": "tasks.rl.engines.verl.upload.CheckpointUpload"}
-    callback = build_checkpoint_callback(OmegaConf.create({"trainer": trainer, "recipe": section}))
+    trainer = {"checkpoint_callback_class": callback, "default_local_dir": str(folder)}
+    return OmegaConf.create({"trainer": trainer, "recipe": section})
+
+
+@pytest.fixture
+def on_save(params: Params, tmp_path: Path) -> Callable[..., None]:
+    """The callback as verl makes it and calls it."""
+    from verl.trainer.ppo.checkpoint_callback import build_checkpoint_callback
+
+    callback = build_checkpoint_callback(configuration(params, tmp_path, UPLOAD))
 
     def save(folder: Path, **context: Any) -> None:
         callback.on_save(trainer=None, global_step=3, checkpoint_dir=str(folder), **context)
@@ -70,3 +77,15 @@ def test_a_folder_that_is_being_written_is_not_copied(
     with pytest.raises(CheckpointError, match="still being written"):
         on_save(tmp_path, async_save=True)
     assert not copies
+
+
+@pytest.mark.parametrize("callback", [None, UPLOAD])
+def test_a_stage_looks_for_its_copies_when_it_makes_some(
+    params: Params, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, callback: str | None
+) -> None:
+    from tasks.rl.engines.verl import launch
+
+    asked: list[tuple[str, Path]] = []
+    monkeypatch.setattr(launch, "restore", lambda uri, resume: asked.append((uri, resume)))
+    launch._find_resume_point(configuration(params, tmp_path, callback))
+    assert asked == ([] if callback is None else [("s3://bucket/project/stage2/0123456789ab", tmp_path)])
