@@ -382,8 +382,8 @@ def _explained(problem: ErrorDetails) -> str:
     rule = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "missing":
         return f"{key} is missing; add it (infra/profiles/ holds complete files)"
-    if isinstance(problem["input"], dict):  # the rule is about the whole section and names the values
-        return f"{key}: {rule}"
+    if isinstance(problem["input"], dict):  # the rule is about a whole section, or the file, and names the values
+        return f"{key}: {rule}" if key else rule
     if problem["type"] != "extra_forbidden":
         return f"{key} = {problem['input']!r}: {rule}"
     name = str(problem["loc"][-1])

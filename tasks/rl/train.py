@@ -40,6 +40,8 @@ def train(name: str, params: "Params") -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     with stage_lock(f"rl-{name}") as work:
         items = read_training_items(name)
+        if params.rl.engine == "verl":
+            check_verl(name, params)
         with stage_run(f"rl-{name}", params, {"stage": name}) as tracker:
             train_stage(name, params, items, work, tracker)
 
@@ -86,29 +88,48 @@ def _train_here(
     return state, engine.save_model
 
 
+def check_verl(name: str, params: "Params") -> None:
+    """What would end a stage minutes later: the extra, the model, verl's own rules, the cluster's address.
+
+    Raises:
+        PipelineError: one of them, by name.
+    """
+    from tasks.rl.engines.verl.config import check_model, compose, config_name
+    from tasks.rl.engines.verl.launch import prepare_environment
+    from tasks.rl.engines.verl.submit import connect
+
+    prepare_environment("cuda" if params.cluster.gpus_per_node else "cpu")
+    check_model(name, params, parent_of(name, params))
+    compose(config_name(params), _verl_overrides(name, params, Path(), "", ""))
+    if params.cluster.address is not None:
+        connect(params.cluster.address)
+
+
 def _train_on_verl(
     name: str, params: "Params", items: Sequence["Item"], resume: Path, fingerprint: str, tracker: "Tracker"
 ) -> "Trained":
     """verl: here or on a cluster. It reads the questions itself and keeps our state in its checkpoints."""
-    from tasks.rl.engines.verl.config import RunIds, RunPaths, check_model, compose, config_name, overrides
+    from tasks.rl.engines.verl.config import compose, config_name
     from tasks.rl.engines.verl.export import save_model
-    from tasks.rl.engines.verl.launch import prepare_environment, run_here
+    from tasks.rl.engines.verl.launch import run_here
     from tasks.rl.engines.verl.state import latest_step, read_state
     from tasks.rl.engines.verl.submit import StageJob, run_on_ray
 
     del items
-    prepare_environment("cuda" if params.cluster.gpus_per_node else "cpu")
-    check_model(name, params, parent_of(name, params))
-    paths = RunPaths(data=data_of(name), model=parent_of(name, params), work=resume)
-    arguments = overrides(name, params, paths, RunIds(fingerprint, tracker.run_id or "", params.tracking.uri))
-    config = compose(config_name(params), arguments)  # a setting that verl refuses ends the stage here
+    overrides = _verl_overrides(name, params, resume, fingerprint, tracker.run_id or "")
     if params.cluster.address is None:
-        run_here(config)
+        run_here(compose(config_name(params), overrides))
     else:
-        job = StageJob(name, fingerprint, resume, [config_name(params), *arguments])
-        run_on_ray(params.cluster.address, job)
+        run_on_ray(params.cluster.address, StageJob(name, fingerprint, resume, [config_name(params), *overrides]))
     last = latest_step(resume)
     return read_state(last), partial(save_model, last, parent_of(name, params))
+
+
+def _verl_overrides(name: str, params: "Params", resume: Path, fingerprint: str, run_id: str) -> list[str]:
+    from tasks.rl.engines.verl.config import RunIds, RunPaths, overrides
+
+    paths = RunPaths(data=data_of(name), model=parent_of(name, params), work=resume)
+    return overrides(name, params, paths, RunIds(fingerprint, run_id, params.tracking.uri))
 
 
 def parent_of(name: str, params: "Params") -> Path:

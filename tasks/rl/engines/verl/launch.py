@@ -8,7 +8,9 @@ import hashlib
 import os
 import secrets
 import shutil
+import sys
 import traceback
+import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 OURS = "tasks.rl.engines.verl.register"
+UNUSED_ENGINES = "verl.workers.engine"  # warns of each engine that is not installed
 LOCAL = "local"  # Ray's word for a cluster of this process alone
 
 
@@ -31,6 +34,9 @@ def prepare_environment(device: str) -> None:
     """
     os.environ.update(_worker_environment(device))
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if not sys.stdout.isatty():
+        os.environ.setdefault("TQDM_DISABLE", "1")  # verl's bar; a line a step says the same
+    warnings.filterwarnings("ignore", module=UNUSED_ENGINES)
 
 
 def run_here(config: "DictConfig", address: str = LOCAL) -> None:
@@ -88,10 +94,13 @@ def _worker_environment(device: str) -> dict[str, str]:
         "TRANSFER_QUEUE_ENABLE": "1",
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_OFFLINE": "1",  # models are folders
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "PYTHONWARNINGS": f"ignore::UserWarning:{UNUSED_ENGINES}",
     }
     if device != "cpu":
         return shared
-    return {**shared, "VERL_PLATFORM": "cpu", "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+    threads = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "TQ_NUM_THREADS": "1"}
+    return {**shared, **threads, "VERL_PLATFORM": "cpu"}
 
 
 @contextmanager

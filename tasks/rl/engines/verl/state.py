@@ -7,11 +7,11 @@ from pathlib import Path
 import torch
 
 from tasks.errors import CheckpointError, InputError
+from tasks.rl.engines.verl.remote import LATEST
 from tasks.rl.entropy_control import Gate
 from tasks.rl.sampling import DomainSampler
 from tasks.rl.state import Outcome, StageState, StepMetrics
 
-TRACKER_FILE = "latest_checkpointed_iteration.txt"  # verl writes it last
 STATE_FILE = "data.pt"
 logger = logging.getLogger(__name__)
 
@@ -59,9 +59,9 @@ def latest_step(folder: Path) -> Path:
     Raises:
         CheckpointError: there is none.
     """
-    marker = folder / TRACKER_FILE
+    marker = folder / LATEST
     if not marker.is_file():
-        raise CheckpointError(f"{folder} holds no {TRACKER_FILE}: verl wrote no whole checkpoint; read its log above")
+        raise CheckpointError(f"{folder} holds no {LATEST}: verl wrote no whole checkpoint; read its log above")
     return folder / f"global_step_{marker.read_text('utf-8').strip()}"
 
 
@@ -73,6 +73,6 @@ def read_state(checkpoint: Path) -> StageState:
 
 def discard_foreign(folder: Path, fingerprint: str) -> None:
     """Remove checkpoints of other parameters or data: verl would continue them."""
-    if (folder / TRACKER_FILE).is_file() and read_state(latest_step(folder)).fingerprint != fingerprint:
+    if (folder / LATEST).is_file() and read_state(latest_step(folder)).fingerprint != fingerprint:
         logger.warning("the checkpoints in %s belong to other parameters or inputs: removed", folder)
         shutil.rmtree(folder)
