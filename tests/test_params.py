@@ -191,3 +191,26 @@ def test_parameters_load_without_heavy_libraries() -> None:
     )
     answer = subprocess.run([sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
+
+
+def test_a_rule_over_the_whole_file_is_named_without_an_empty_key():
+    overrides = ("rl.engine=verl", "cluster.gpus_per_node=4", "rl.batch_prompts=5", "rl.group_size=3")
+    with pytest.raises(ParameterError, match=r"params\.yaml: rl\.batch_prompts × rl\.group_size = 15 rows") as caught:
+        load_params(CHECKOUT / "params.yaml", overrides)
+    assert "4 data-parallel groups" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "complaint"),
+    [
+        ("cluster.nodes=2", "set nodes to 1"),
+        ("cluster.rollout_tensor_parallel=2", "not divisible by rollout_tensor_parallel = 2"),
+        ("cluster.backend.sequence_parallel=3", "parallel sizes = 3"),
+        ("cluster.checkpoint_uri=bucket/prefix", "cluster.checkpoint_uri"),
+        ("cluster.backend.type=megatron", "cluster.backend"),
+        ("cluster.rollout_memory_share=1.0", "less than 1"),
+    ],
+)
+def test_a_cluster_that_does_not_divide_is_refused(override, complaint):
+    with pytest.raises(ParameterError, match=complaint):
+        load_params(CHECKOUT / "params.yaml", (override,))

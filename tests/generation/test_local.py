@@ -58,6 +58,19 @@ def test_the_seed_alone_decides(model):
     assert len({c.token_ids for group in first for c in group}) > 6
 
 
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+def test_samples_carry_the_log_probabilities_of_the_whole_softmax(model, temperature):
+    """Before any top-p cut, and also where finished rows have left the batch."""
+    generator = LocalGenerator(model, tiny_tokenizer())
+    for prompt, group in zip(PROMPTS, generator.generate(PROMPTS, Sampling(temperature, 0.5, 12, 3), 1), strict=True):
+        for reply in group:
+            ids = torch.tensor([[*prompt, *reply.token_ids]])
+            with torch.no_grad():
+                logits = model(input_ids=ids).logits[0, len(prompt) - 1 : -1] / (temperature or 1.0)
+            expected = logits.log_softmax(-1).gather(1, torch.tensor(reply.token_ids)[:, None])[:, 0]
+            assert reply.logprobs == pytest.approx(expected.tolist(), abs=1e-5)
+
+
 def test_neither_batches_nor_dropped_rows_change_a_result(model, monkeypatch):
     sampling = Sampling(1.0, 0.95, 12, samples=3)
     whole = LocalGenerator(model, tiny_tokenizer()).generate(PROMPTS, sampling, seed=1)
