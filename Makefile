@@ -39,7 +39,7 @@ serve: $(READY) ## Prefect with the recipe as a form, and MLflow, on this machin
 test: $(TOOLS) ## All tests
 	@$(BIN)/python -m pytest $(ARGS)
 
-test-vllm: $(READY_VLLM) ## verl with its own vLLM rollout on this CPU, in an environment of its own (GIGABYTES)
+test-vllm: $(READY_VLLM) ## verl with its own vLLM rollout on this CPU, in an environment of its own (3.6 GB)
 	@$(VENV_VLLM)/bin/python -m pytest -m vllm tests/verl/test_verl_vllm.py $(ARGS)
 
 check: $(TOOLS) ## Style, format, types, layers
@@ -65,7 +65,7 @@ $(TOOLS): $(READY)
 	@$(PIP_INSTALL) --editable '.[dev,verl]'
 	@touch $@
 
-# A whole lock file, so no dependencies are looked at; the CPU build of torch goes first, as above.
+# The file lists all that is needed; what the packages themselves ask for does not resolve together.
 $(READY_VLLM): constraints-vllm.txt
 	@echo "Setting up $(VENV_VLLM) (once, some minutes)"
 	@$(PYTHON) -m venv $(VENV_VLLM)

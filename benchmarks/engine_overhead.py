@@ -9,13 +9,16 @@ over steps, without the first (warm-up) and the last (in which verl saves its ch
 * CPU-seconds of the process and all below it (Ray's among them) that are alive at the end of the span.
 * Set-up: from the start of the process to the first draw, imports and Ray included. The MLflow store is there before.
 
-Not like for like, and meant to be seen: on CPU, verl's rollout answers request by request, where the local engine
-decodes a batch that shares prompts; it looks for finished replies every 0.2 s; it scores in a pass of its own, while
-the local update goes back through the pass that scored. Each engine samples with seeds of its own, so replies differ;
-their mean length is printed. Nothing here speaks of GPUs, where rollout and model are others. Needs the extra `verl`.
+Not like for like, and meant to be seen. On CPU, verl's rollout answers request by request and is asked every 0.2 s
+whether all is there; the local engine decodes a batch. verl computes each row's prompt anew, in rollout, score and
+update; the local engine computes it once for all samples of a question. verl scores in a pass of its own; the local
+update goes back through the pass that scored, so its forward half counts as score. Each engine samples with seeds of
+its own, so replies differ; their mean length is printed. Nothing here speaks of GPUs, where rollout and model are
+others. Needs the extra `verl`.
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -132,7 +135,7 @@ def measure(engine: str, settings: Sequence[str]) -> None:
     watch_steps(watch)
     if engine == "local":
         watch_local_engine(watch)
-    train.train(STAGE, load_params(Path("params.yaml"), settings))
+    train.train(STAGE, load_params(Path("params.yaml"), tuple(settings)))
     if watch.setup is None:
         raise RuntimeError("no step was drawn; the sampler is no longer where this benchmark looks for it")
     Path(RESULT).write_text(json.dumps(asdict(Run(watch.setup, watch.steps))), "utf-8")
@@ -190,7 +193,13 @@ def run(engine: str, folder: Path, options: argparse.Namespace) -> Run:
     log = folder / "log"
     with log.open("w", encoding="utf-8") as output:
         done = subprocess.run(
-            [*command, *sizes], cwd=folder, env=environment, stdout=output, stderr=output, timeout=LIMIT_SECONDS
+            [*command, *sizes],
+            check=False,  # the log's end says more than the command line
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=output,
+            timeout=LIMIT_SECONDS,
         )
     if done.returncode:
         raise SystemExit(f"{engine} failed:\n{log.read_text('utf-8')[-4000:]}")
@@ -208,7 +217,8 @@ def make_checkout(folder: Path, questions: int) -> None:
     (folder / "params.yaml").write_bytes((ROOT / "infra/profiles/tiny.yaml").read_bytes())
     (folder / "models").symlink_to(ROOT / "models")
     items = world_items(ROOT / "models/tiny-base", length=LENGTH, count=questions)
-    write_items(folder / f"data/curated/{STAGE}.parquet", items)
+    short = [item for item in items if item.input_tokens <= LENGTH]  # a few are drawn a token too long
+    write_items(folder / f"data/curated/{STAGE}.parquet", short)
     MlflowClient(tracking_uri=f"sqlite:///{folder}/mlflow.db").search_experiments()
 
 
@@ -244,17 +254,28 @@ def _line(name: str, local: float, verl: float) -> str:
     return f"{name:<18}{local:9.3f}{verl:9.3f}{ratio}"
 
 
+def positive(text: str) -> int:
+    """An argument of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
 def main() -> None:
     """Run both and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--prompts", type=int, default=15, help="prompts a step, the tiny profile's (15)")
-    parser.add_argument("--group", type=int, default=8, help="samples a prompt, G (8)")
-    parser.add_argument("--steps", type=int, default=4, help="measured steps; two more are run (4)")
+    parser.add_argument("--prompts", type=positive, default=15, help="prompts a step, the tiny profile's (15)")
+    parser.add_argument("--group", type=positive, default=8, help="samples a prompt, G (8)")
+    parser.add_argument("--steps", type=positive, default=4, help="measured steps; two more are run (4)")
     parser.add_argument("--measure", choices=ENGINES, help=argparse.SUPPRESS)  # in the process of one engine
     options = parser.parse_args()
     if options.measure:
         measure(options.measure, settings_of(options.measure, options))
         return
+    if importlib.util.find_spec("verl") is None:
+        parser.error("needs the verl extra: pip install 'posttrain-flows[verl]'")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")  # counts only before MLflow's first import
     with tempfile.TemporaryDirectory(prefix="overhead-") as folder:
         local, verl = (run(engine, Path(folder) / engine, options) for engine in ENGINES)
     sizes = f"{options.prompts} prompts × {options.group} samples, contexts of up to {LENGTH} tokens"

@@ -295,6 +295,16 @@ class TrackingParams(Section):
     uri: Text
     experiment: Text
 
+    @model_validator(mode="after")
+    def keeps_secrets(self) -> Self:
+        server = self.uri.partition("://")[2].partition("/")[0]
+        if self.uri.startswith(("http://", "https://")) and "@" in server:
+            raise ValueError(
+                "uri holds a user or password, which would appear in logs and job lists; set MLFLOW_TRACKING_USERNAME "
+                "and MLFLOW_TRACKING_PASSWORD in the environment instead"
+            )
+        return self
+
 
 class Params(Section):
     """The whole parameter file."""

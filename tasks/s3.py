@@ -98,6 +98,21 @@ def upload_folder(folder: Path, uri: str) -> None:
         )
 
 
+def remove(uri: str) -> None:
+    """Remove everything under `uri`, markers first: what a kill leaves of it is never taken for whole.
+
+    Raises:
+        PipelineError: S3 refused or could not be reached.
+    """
+    location = Location.parse(uri)
+    with _explained(uri):
+        client = _client()
+        pages = client.get_paginator("list_objects_v2").paginate(Bucket=location.bucket, Prefix=f"{location.prefix}/")
+        keys = [entry["Key"] for page in pages for entry in page.get("Contents", ())]
+        for key in sorted(keys, key=lambda key: not key.endswith(f"/{MARKER}")):
+            client.delete_object(Bucket=location.bucket, Key=key)
+
+
 def download_latest(uri: str, folder: Path, wanted: Callable[[str], int | None]) -> str | None:
     """Restore the newest whole folder under `uri` into `folder`, under its own name, whole or not at all.
 

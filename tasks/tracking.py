@@ -189,6 +189,7 @@ def attach(uri: str, run_id: str) -> Tracker:
     Raises:
         ParameterError: the store, or the run in it, cannot be reached from here.
     """
+    _quieten()
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
@@ -196,9 +197,9 @@ def attach(uri: str, run_id: str) -> Tracker:
         client = MlflowClient(tracking_uri=uri)
         client.get_run(run_id)
     except (MlflowException, OSError) as error:
-        reason = str(error).splitlines()[0]
+        reason = _redacted(str(error)).splitlines()[0]
         raise ParameterError(
-            f"tracking.uri = {uri!r}: run {run_id} cannot be reached ({reason}); training without its curves would be "
+            f"tracking.uri = {_redacted(uri)!r}: run {run_id} cannot be reached ({reason}); training without its curves would be "
             "lost work: name a store that every machine of the cluster reaches, http://HOST:5000"
         ) from error
     return MlflowTracker(client, run_id)

@@ -214,3 +214,9 @@ def test_a_rule_over_the_whole_file_is_named_without_an_empty_key():
 def test_a_cluster_that_does_not_divide_is_refused(override, complaint):
     with pytest.raises(ParameterError, match=complaint):
         load_params(CHECKOUT / "params.yaml", (override,))
+
+
+def test_a_password_in_the_tracking_address_is_refused_without_repeating_it():
+    with pytest.raises(ParameterError, match="MLFLOW_TRACKING_PASSWORD") as caught:
+        load_params(CHECKOUT / "params.yaml", ("tracking.uri=http://user:geheim@host:5000",))
+    assert "geheim" not in str(caught.value)

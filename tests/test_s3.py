@@ -21,7 +21,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from tasks import s3
 from tasks.errors import CheckpointError, InputError, ParameterError, PipelineError
 from tasks.rl.engines.verl.remote import LATEST, check_ranks, restore, step_of
-from tasks.s3 import MARKER, Location, download_latest, upload_folder
+from tasks.s3 import MARKER, Location, download_latest, remove, upload_folder
 
 CHECKOUT = Path(__file__).parents[1]
 PATIENCE_SECONDS = 120.0
@@ -333,3 +333,15 @@ def test_every_process_must_have_saved(tmp_path: Path, ranks: tuple[int, ...], w
         return
     with pytest.raises(CheckpointError, match="1 of 2 processes"):
         check_ranks(tmp_path)
+
+
+def test_removed_copies_are_gone_and_their_neighbours_are_not(root: str, server: Server, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "a.txt").write_text("a")
+    for name in ("stage1/f/global_step_1", "stage1/f/global_step_2", "stage1/f2/global_step_1"):
+        upload_folder(source, f"{root}/{name}")
+    remove(f"{root}/stage1/f")
+    assert download_latest(f"{root}/stage1/f", tmp_path / "back", step_of) is None
+    assert download_latest(f"{root}/stage1/f2", tmp_path / "back", step_of) == "global_step_1"
+    remove(f"{root}/stage1/f")  # nothing is left: nothing to do

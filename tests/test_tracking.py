@@ -291,7 +291,7 @@ def test_where_runs_are_kept_is_no_parameter(client: Client, params: Params) -> 
     [
         "ftp://someone:secret@nowhere/x",
         "sqlite:////proc/no/such/folder/mlflow.db",
-        "http://a:secret@127.0.0.1:9",
+        "http://127.0.0.1:9",
     ],
 )
 def test_a_store_that_cannot_be_used_is_named(scratch: Path, monkeypatch: pytest.MonkeyPatch, uri: str) -> None:

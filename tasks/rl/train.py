@@ -61,7 +61,17 @@ def train_stage(name: str, params: "Params", items: Sequence["Item"], work: Path
     _write_checkpoint(name, params, save_model, state, inputs, hashes, tracker)
     tracker.log_dataset(CHECKPOINTS / name, f"checkpoint-{name}")
     _write_metrics(name, state, tracker)
-    shutil.rmtree(work / "resume", ignore_errors=True)
+    _forget_resume_points(name, params, fingerprint, work / "resume")
+
+
+def _forget_resume_points(name: str, params: "Params", fingerprint: str, resume: Path) -> None:
+    """The stage is done: a forced rerun must train, not find its end."""
+    shutil.rmtree(resume, ignore_errors=True)
+    if params.rl.engine == "verl" and params.cluster.checkpoint_uri is not None:
+        from tasks.rl.engines.verl.remote import stage_uri
+        from tasks.s3 import remove
+
+        remove(stage_uri(params, name, fingerprint))
 
 
 def _train_here(

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tasks.errors import InputError
-from tasks.truncation import fit, middle_truncate, truncate_documents
 from tasks.prompts import answer_prompt
 from tasks.tokenization import ChatTokenizer
+from tasks.truncation import fit, middle_truncate, truncate_documents
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """One batch of episodes, and what verl's trainer and FSDP2 worker make of it: `python parity.py FOLDER`.
 
-A process of its own keeps verl's patches and torch.distributed out of the tests'. Configuration, trainer, worker, loss
-and optimiser are the real ones; doubles stand in for the worker group and the queue, which need Ray.
+Processes of their own keep verl's patches and torch.distributed out of the tests'. Configuration, trainer, worker,
+loss and optimiser are the real ones; doubles stand in for the worker group and the queue, which need Ray: the trainer
+runs in each rank, all of them alike, and each trains its share of the rows.
 Axes: B turns (rows), T reply tokens.
 """
 
@@ -17,6 +18,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 from torch.optim.optimizer import register_optimizer_step_pre_hook
@@ -28,7 +30,7 @@ from tasks.rl.entropy_control import Gate
 from tasks.rl.episodes import Episode, Turn
 
 STEPS = (1, 2)  # of three warm-up steps: the rate differs
-PADDED_FOR = 8  # data-parallel groups that the trainer fills up rows for; here one worker takes them all
+RANKS = 2  # that the trainer divides rows among; a lone one takes both shares
 END = 1
 WORDS = range(5, 19)
 PROFILE = Path(__file__).parents[2] / "infra/profiles/tiny.yaml"
@@ -46,6 +48,7 @@ class Case:
     stage: str = "stage3"
     settings: tuple[str, ...] = ()
     fault: str = ""
+    ranks: int = 1
 
     @property
     def params(self) -> Params:
@@ -56,8 +59,12 @@ SOUND = {
     "domain": Case(),
     "gated": Case(settings=("rl.entropy_control={low: 0.01, high: 0.02}", "rl.max_gradient_norm=0.01")),
     "memory": Case("memory", ("rl.clipping={type: quantile, level: sequence, quantile: 0.8}",)),
+    "sharded": Case(ranks=RANKS),
 }
-BROKEN = {fault: Case(fault=fault) for fault in ("denominator", "clipping", "temperature")}
+BROKEN = {
+    **{fault: Case(fault=fault) for fault in ("denominator", "clipping", "temperature")},
+    "factor": Case(fault="factor", ranks=RANKS),
+}
 CASES = {**SOUND, **BROKEN}
 
 
@@ -65,7 +72,8 @@ CASES = {**SOUND, **BROKEN}
 class Measured:
     """What an engine made of the batch: rows in its order, 0 where there is no token.
 
-    `advantages_BT` are as the loss gets them, `gradients` as the optimiser does, `weights` those after its step.
+    `advantages_BT` are as the loss gets them, `gradients` as the optimiser does, `weights` those after its step: the
+    same in all ranks. The rank's own are `rows`, their `tokens`, `micro_batches` and `held`, its share of the weights.
     """
 
     logprobs_BT: Tensor
@@ -78,7 +86,9 @@ class Measured:
     weights: dict[str, Tensor]
     drift: float = 0.0
     rows: int = 0
+    tokens: int = 0
     micro_batches: int = 1
+    held: float = 1.0
 
 
 # ── the batch ──
@@ -90,12 +100,12 @@ GROUPS = (  # domain, verdicts, turns: several are a memory trajectory
     (Domain.READING_COMPREHENSION, (C, W, C, C), (1, 1, 1, 1)),
     (Domain.DIALOGUE_MEMORY, (C, W, W, W), (2, 2, 2, 3)),
     (Domain.MULTIPLE_CHOICE, (C, C, C), (1, 1, 1)),
-    (Domain.CORPUS_NUMERIC, (C,), (1,)),
+    (Domain.CORPUS_NUMERIC, (C,), (2,)),
 )
 
 
 def fixed_batch() -> list[Episode]:
-    """20 episodes of 30 turns: prompts of 3 to 150 tokens, replies of 1 to 12, some of them truncated."""
+    """20 episodes of 31 turns: prompts of 3 to 150 tokens, replies of 1 to 12, some of them truncated."""
     draw = random.Random(7)
     return [
         Episode(group, domain, _turns(draw, prompt, turns), verdict, reward_of(verdict))
@@ -161,6 +171,12 @@ def weights_of(module: torch.nn.Module) -> dict[str, Tensor]:
     return {name: _whole(parameter) for name, parameter in module.named_parameters()}
 
 
+def _held(module: torch.nn.Module) -> float:
+    """The share of FSDP's weights that is on this rank."""
+    weights: list[Any] = list(module.parameters())
+    return sum(weight.to_local().numel() for weight in weights) / sum(weight.numel() for weight in weights)
+
+
 def _whole(tensor: Any) -> Tensor:
     """FSDP's parameters are shards."""
     whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
@@ -211,26 +227,35 @@ def _columns(fields: Any) -> list[tuple[str, Any]]:
     return [(name, column.unbind() if isinstance(column, Tensor) else column) for name, column in fields.items()]
 
 
+def _of_all_ranks(fields: Any) -> dict[str, list[Tensor]]:
+    """The columns of each rank's rows, one rank's after the other's."""
+    parts: list[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(parts, dict(_columns(fields)))
+    return {name: [row for part in parts for row in part[name]] for name in parts[0]}
+
+
 class Workers:
-    """verl's worker group, of one worker in this process."""
+    """verl's worker group: this process's worker here, the other ranks' in theirs."""
 
     def __init__(self, worker: Any, queue: Queue) -> None:
-        self._dispatch_info = {"actor": [PADDED_FOR - 1]}
+        self._dispatch_info = {"actor": list(range(RANKS))}
         self._worker = worker
         self._queue = queue
 
     def compute_log_prob(self, batch: Any) -> Any:
-        scores = self._worker.compute_log_prob(self._read(batch))
-        return self._queue.kv_batch_put(batch.keys, batch.partition_id, scores.select("log_probs", "entropy"))
+        scores = self._worker.compute_log_prob(self._read(batch)).select("log_probs", "entropy")
+        return self._queue.kv_batch_put(batch.keys, batch.partition_id, _of_all_ranks(scores))
 
     def update_actor(self, batch: Any) -> Any:
         return self._worker.update_actor(self._read(batch))
 
     def _read(self, batch: Any) -> Any:
+        """The rank's rows, divided as verl's dispatch does."""
         from verl.utils import tensordict_utils as tu
 
-        data = self._queue.kv_batch_get(batch.keys, batch.partition_id)
-        for name, value in batch.extra_info.items():
+        own = batch.chunk(dist.get_world_size())[dist.get_rank()]
+        data = self._queue.kv_batch_get(own.keys, own.partition_id)
+        for name, value in own.extra_info.items():
             tu.assign_non_tensor_data(data, name, value)
         return data
 
@@ -275,7 +300,7 @@ def _configuration(case: Case, model: Path) -> Any:
 
 
 def _fault(fault: str, module: Any) -> AbstractContextManager[Any]:
-    """Each micro-batch divided by its own size, or every token kept."""
+    """Each micro-batch divided by its own size, every token kept, or verl's averaging over ranks not made up for."""
     loss, select = module.policy_loss, module.select
     match fault:
         case "denominator":
@@ -283,6 +308,8 @@ def _fault(fault: str, module: Any) -> AbstractContextManager[Any]:
         case "clipping":
             rl = CASES[fault].params.rl.model_copy(update={"clipping": NoClipping(type="none")})
             return patch.object(module, "select", lambda *given: select(*given[:3], rl))
+        case "factor":
+            return patch.object(module, "policy_loss", lambda *given: loss(*given) / RANKS)
         case _:
             return nullcontext()
 
@@ -302,6 +329,7 @@ def _update(trainer: Any, queue: Queue, engine: Any, step: int) -> Measured:
     with captured(engine.module) as adam, patch.object(engine, "forward_step", wraps=engine.forward_step) as calls:
         trainer._update_actor(batch, metrics)
     queue.kv_clear(list(queue.rows), "train")
+    micro_batches = [call.args[0] for call in calls.call_args_list]
     return Measured(
         **scores,
         loss=float(metrics["actor/pg_loss"]),
@@ -310,8 +338,10 @@ def _update(trainer: Any, queue: Queue, engine: Any, step: int) -> Measured:
         optimiser=adam.settings,
         weights=weights_of(engine.module),
         drift=float(metrics["actor/ppo_kl"]),
-        rows=sum(len(call.args[0]) for call in calls.call_args_list),
-        micro_batches=calls.call_count,
+        rows=sum(len(micro_batch) for micro_batch in micro_batches),
+        tokens=sum(int(micro_batch["loss_mask"].values().sum()) for micro_batch in micro_batches),
+        micro_batches=len(micro_batches),
+        held=_held(engine.module),
     )
 
 
@@ -338,14 +368,25 @@ def _fields(output: Any, episode: Episode) -> dict[str, Any]:
     return {**fields, **added, "data_source": episode.domain.value, "multi_modal_inputs": {}}
 
 
+def _measure(rank: int, ranks: int, folder: Path) -> None:
+    """The cases of so many ranks, as one of them."""
+    os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks), LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
+    dist.init_process_group("gloo", f"file://{folder}/rendezvous-{ranks}", rank=rank, world_size=ranks)
+    for name, case in CASES.items():
+        if case.ranks == ranks:
+            updates = [asdict(update) for update in update_with_verl(case, folder)]
+            torch.save(updates, folder / f"{name}-{rank}.pt")
+
+
 def _main(folder: Path) -> None:
     from tasks.rl.engines.verl.launch import prepare_environment
 
     prepare_environment("cpu")
-    os.environ.update(RANK="0", WORLD_SIZE="1", LOCAL_RANK="0", MASTER_ADDR="127.0.0.1", MASTER_PORT="0")
     torch.set_num_threads(1)
-    for name, case in CASES.items():
-        torch.save([asdict(update) for update in update_with_verl(case, folder)], folder / f"{name}.pt")
+    import tasks.rl.engines.verl.trainer  # noqa: F401 (slow: once, here, and not in each rank)
+
+    for ranks in (1, RANKS):
+        torch.multiprocessing.start_processes(_measure, (ranks, folder), nprocs=ranks, start_method="fork")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tasks.errors import CheckpointError, ParameterError, PipelineError
+from tasks.errors import ParameterError, PipelineError
 from tasks.params import RL_STAGES, Params, load_params
 from tasks.rl.engines.verl.config import (
     RunIds,
@@ -425,17 +425,19 @@ def test_a_memory_turns_bound_holds_for_the_real_tokenizer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "complaint"),
+    ("change", "complaint"),
     [
         (None, "does not exist"),
-        ({"max_position_embeddings": 100, "num_attention_heads": 2}, "max_position_embeddings = 100.*176 tokens"),
-        ({"max_position_embeddings": 8192, "num_attention_heads": 3}, "3 attention heads do not divide"),
+        ({"max_position_embeddings": 100}, r"max_position_embeddings = 100.*176 tokens"),
+        ({"num_attention_heads": 3, "num_key_value_heads": 3}, r"sequence_parallel = 2 does not divide the model's 3"),
+        ({"model_type": "gpt2"}, "no config of a Qwen3 model"),
     ],
 )
-def test_a_model_that_the_stage_does_not_fit_is_refused_before_anything_starts(tmp_path, model, complaint):
+def test_a_model_that_the_stage_does_not_fit_is_refused_before_anything_starts(tmp_path, change, complaint):
     cluster = "cluster.backend={type: fsdp2, sequence_parallel: 2, offload: false}"
     params = load_params(CHECKOUT / "params.yaml", ("cluster.gpus_per_node=2", cluster))
-    if model is not None:
-        (tmp_path / "config.json").write_text(json.dumps(model), "utf-8")
-    with pytest.raises(CheckpointError, match=complaint):
+    if change is not None:
+        model = json.loads((CHECKOUT / "models/tiny-base/config.json").read_text("utf-8"))
+        (tmp_path / "config.json").write_text(json.dumps({**model, **change}), "utf-8")
+    with pytest.raises(PipelineError, match=complaint):
         check_model("stage1", params, tmp_path)

@@ -31,7 +31,7 @@ from tests.rl.tiny import SPECIAL, WORDS, tiny_model, tiny_tokenizer
 from tests.verl.parity import (
     BROKEN,
     END,
-    PADDED_FOR,
+    RANKS,
     SOUND,
     STEPS,
     Case,
@@ -75,8 +75,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def with_verl(folder: Path, name: str) -> list[Measured]:
-    return [Measured(**update) for update in torch.load(folder / f"{name}.pt", weights_only=True)]
+def with_verl(folder: Path, name: str, rank: int = 0) -> list[Measured]:
+    return [Measured(**update) for update in torch.load(folder / f"{name}-{rank}.pt", weights_only=True)]
 
 
 def with_local(folder: Path, case: Case) -> list[Local]:
@@ -205,10 +205,18 @@ def test_clipping_and_gate_decide_something(folder):
 
 def test_verl_worked_in_several_micro_batches_with_rows_of_padding(folder):
     turns = sum(len(episode.turns) for episode in fixed_batch())
-    for name in SOUND:
+    for name, case in SOUND.items():
         [first, _] = with_verl(folder, name)
-        assert first.micro_batches > 2
-        assert first.rows == -(-turns // PADDED_FOR) * PADDED_FOR > turns
+        assert first.micro_batches > 1
+        assert first.rows * case.ranks == -(-turns // RANKS) * RANKS > turns
+
+
+def test_ranks_share_the_weights_and_have_different_numbers_of_tokens(folder):
+    one, other = (with_verl(folder, "sharded", rank)[0] for rank in range(RANKS))
+    assert one.held + other.held == pytest.approx(1)
+    assert 0 < one.held < 1
+    assert one.tokens != other.tokens  # else a mean of the ranks' own means would pass
+    assert one.tokens + other.tokens == with_verl(folder, "domain")[0].tokens
 
 
 # ── a mistake would show ──
@@ -231,3 +239,11 @@ def test_scores_at_another_temperature_would_show(folder):
     ours, theirs = with_local(folder, BROKEN["temperature"])[0].measured, with_verl(folder, "temperature")[0]
     assert relative(theirs.logprobs_BT, ours.logprobs_BT) > FAULT
     assert abs(theirs.drift) > FAULT
+
+
+def test_a_forgotten_factor_of_data_parallelism_would_show(folder):
+    ours, theirs = with_local(folder, BROKEN["factor"])[0].measured, with_verl(folder, "factor")[0]
+    assert theirs.loss * RANKS == pytest.approx(ours.loss, rel=RELATIVE)
+    assert theirs.gradient_norm * RANKS == pytest.approx(ours.gradient_norm, rel=RELATIVE)
+    for name, gradient in ours.gradients.items():
+        assert relative(theirs.gradients[name] * RANKS, gradient) < RELATIVE

@@ -2,13 +2,15 @@
 
 import json
 import random
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from tasks.artifacts import write_items
-from tasks.errors import CheckpointError, InputError, ParameterError, PipelineError
+from tasks.errors import CheckpointError, ParameterError, PipelineError
 from tasks.params import load_params
 from tasks.prompts import answer_prompt
 from tasks.records import Domain, Finish, Verdict
@@ -16,8 +18,9 @@ from tasks.rl.engines.verl.dataset import ItemDataset, fit_items
 from tasks.rl.engines.verl.episodes import Row, episodes_of, ordered, place_of
 from tasks.rl.engines.verl.export import save_model
 from tasks.rl.engines.verl.metrics import NAMES, translate
+from tasks.rl.engines.verl.recipe import Recipe
 from tasks.rl.engines.verl.records import write_rollouts
-from tasks.rl.engines.verl.state import KeptState, discard_foreign, latest_step, read_state
+from tasks.rl.engines.verl.state import KeptState, find_resume_point, latest_step, read_state
 from tasks.rl.loop import make_sampler, question_key
 from tasks.tracking import attach
 from tests.conftest import CHECKOUT
@@ -67,7 +70,7 @@ def test_a_failed_episode_ends_the_stage_instead_of_shrinking_its_group():
 
 def test_only_overlong_contexts_lose_their_middle():
     tokenizer, (short, *_) = tiny_tokenizer(), tiny_items()
-    long = short.model_copy(update={"documents": ("red " * 30, "green " * 30)})
+    long = short.model_copy(update={"documents": ("red " * 30, "green " * 30), "input_tokens": 90})
     limit = tokenizer.prompt_length(answer_prompt(short.documents, short.question.question, short.question.options))
     kept, cut = fit_items([short, long], limit + 10, tokenizer)
     assert kept is short
@@ -95,9 +98,19 @@ def test_the_memory_agent_gets_the_whole_context(tmp_path):
 # ── state ──
 
 
-def saved(folder, fingerprint: str, step: int) -> KeptState:
-    items = tiny_items()
-    kept = KeptState(fingerprint, make_sampler(items, small_rl(batch_prompts=2), 0))
+def recipe(fingerprint: str = "f", run_id: str = "r1", nodes: int = 1) -> Recipe:
+    overrides = ("rl.batch_prompts=2", "cluster.gpus_per_node=1", f"cluster.nodes={nodes}")
+    params = load_params(CHECKOUT / "params.yaml", overrides)
+    return Recipe("stage1", params, fingerprint, run_id, "sqlite:///mlflow.db")
+
+
+def kept_state(**who: Any) -> KeptState:
+    mine = recipe(**who)
+    return KeptState(mine, make_sampler(tiny_items(), mine.params.rl, 0))
+
+
+def saved(folder: Path, step: int, **who: Any) -> KeptState:
+    kept = kept_state(**who)
     (folder / f"global_step_{step}").mkdir(parents=True)
     torch.save(kept.state_dict(), folder / f"global_step_{step}/data.pt")
     (folder / "latest_checkpointed_iteration.txt").write_text(str(step))
@@ -105,30 +118,58 @@ def saved(folder, fingerprint: str, step: int) -> KeptState:
 
 
 def test_state_comes_back_from_verls_checkpoint(tmp_path):
-    kept = saved(tmp_path, "f", 7)
+    kept = saved(tmp_path, 7)
     assert latest_step(tmp_path) == tmp_path / "global_step_7"
     assert read_state(latest_step(tmp_path)) == kept.state
 
 
+def test_the_run_that_saw_the_steps_is_remembered():
+    mine = kept_state(run_id="r2")
+    mine.load_state_dict(kept_state(run_id="r1").state_dict())
+    assert mine.run_id == "r1"
+
+
+def test_the_newest_checkpoint_of_the_same_parameters_stays_alone(tmp_path):
+    saved(tmp_path, 3)
+    saved(tmp_path, 4)
+    (tmp_path / "global_step_5").mkdir()  # a kill came while it was written
+    find_resume_point(tmp_path, recipe())
+    assert [folder.name for folder in tmp_path.glob("global_step_*")] == ["global_step_4"]
+
+
 def test_a_checkpoint_of_other_parameters_is_removed_before_verl_sees_it(tmp_path):
-    saved(tmp_path / "resume", "other", 3)
-    discard_foreign(tmp_path / "resume", "f")
+    saved(tmp_path / "resume", 3, fingerprint="other")
+    find_resume_point(tmp_path / "resume", recipe())
     assert not (tmp_path / "resume").exists()
 
 
-def test_a_checkpoint_of_the_same_parameters_stays(tmp_path):
-    saved(tmp_path / "resume", "f", 3)
-    discard_foreign(tmp_path / "resume", "f")
-    assert latest_step(tmp_path / "resume").is_dir()
+@pytest.mark.parametrize("damage", ["empty marker", "no state", "cut state", "other state"])
+def test_a_damaged_checkpoint_does_not_block_the_stage_for_ever(tmp_path, damage):
+    folder = tmp_path / "resume"
+    saved(folder, 3)
+    state = folder / "global_step_3/data.pt"
+    match damage:
+        case "empty marker":
+            (folder / "latest_checkpointed_iteration.txt").write_text("")
+        case "no state":
+            state.unlink()
+        case "cut state":
+            state.write_bytes(state.read_bytes()[:100])
+        case "other state":
+            torch.save({"state": "{}", "processes": "1 of fsdp2"}, state)
+    find_resume_point(folder, recipe())
+    assert not folder.exists()
 
 
-def test_a_foreign_state_is_refused(tmp_path):
-    mine = KeptState("f", make_sampler(tiny_items(), small_rl(batch_prompts=2), 0))
-    with pytest.raises(InputError, match="other parameters"):
-        mine.load_state_dict(saved(tmp_path, "other", 1).state_dict())
+def test_another_number_of_processes_is_refused_with_both_named_and_nothing_lost(tmp_path):
+    saved(tmp_path, 3)
+    with pytest.raises(CheckpointError, match=r"saved by 1 of fsdp2 .* says 2 of fsdp2"):
+        find_resume_point(tmp_path, recipe(nodes=2))
+    assert latest_step(tmp_path).is_dir()
 
 
-def test_no_checkpoint_is_an_error_that_says_so(tmp_path):
+def test_no_checkpoint_is_nothing_to_find_and_an_error_at_the_end(tmp_path):
+    find_resume_point(tmp_path, recipe())
     with pytest.raises(CheckpointError, match="no whole checkpoint"):
         latest_step(tmp_path)
 

@@ -21,6 +21,7 @@ from mlflow import MlflowClient
 
 from tasks.artifacts import sha256_of, write_items
 from tasks.generation.local import LocalGenerator
+from tasks.rl.engines.verl.metrics import NAMES
 from tests.verl.items import world_items
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +107,10 @@ def test_rollout_and_trainer_are_one_policy(finished):
     assert set(logged["verl/policy_drift"]) == {0.0}
 
 
+def test_every_figure_of_verls_that_we_name_is_there(finished):
+    assert set(NAMES.values()) <= set(curves(finished, "rl-stage1"))
+
+
 def test_the_gate_opened_and_closed_again(finished):
     steps = json.loads((finished / "metrics/rl-stage1.json").read_text("utf-8"))["steps"]
     assert {step["gate"] for step in steps} == {True, False}, [step["entropy"] for step in steps]
@@ -138,8 +143,12 @@ def test_a_killed_run_ends_with_the_same_bytes(finished, tmp_path):
     process.send_signal(signal.SIGKILL)
     process.wait()
     train(folder, "stage1", "rl.stages.stage1.steps=3")
-    for file in ("checkpoints/stage1/model.safetensors", "metrics/rl-stage1.json"):
+    rollouts = [f".work/rl-stage1/rollouts/step-{step:05d}.parquet" for step in (1, 2, 3)]
+    for file in ("checkpoints/stage1/model.safetensors", "metrics/rl-stage1.json", *rollouts):
         assert sha256_of(folder / file) == sha256_of(finished / file)
+    resumed, whole = curves(folder, "rl-stage1"), curves(finished, "rl-stage1")
+    for name in ("reward", "entropy", "gradient_norm", "reward/multi_hop"):
+        assert resumed[name][-1] == whole[name][-1] and set(resumed[name]) == set(whole[name])
 
 
 def test_memory_trajectories_train_with_one_update_a_batch(tmp_path):

@@ -38,7 +38,11 @@ def configuration(params: Params, folder: Path, callback: str | None) -> Any:
         "run_id": "",
         "tracking_uri": "",
     }
-    trainer = {"checkpoint_callback_class": callback, "default_local_dir": str(folder)}
+    trainer = {
+        "checkpoint_callback_class": callback,
+        "default_local_dir": str(folder),
+        "rollout_data_dir": str(folder / "rollouts"),
+    }
     return OmegaConf.create({"trainer": trainer, "recipe": section})
 
 
@@ -77,6 +81,15 @@ def test_a_folder_that_is_being_written_is_not_copied(
     with pytest.raises(CheckpointError, match="still being written"):
         on_save(tmp_path, async_save=True)
     assert not copies
+
+
+def test_rollouts_of_another_run_do_not_stay_beside_a_new_ones(params: Params, tmp_path: Path) -> None:
+    from tasks.rl.engines.verl import launch
+
+    (tmp_path / "rollouts").mkdir()
+    (tmp_path / "rollouts/step-00050.parquet").touch()
+    launch._find_resume_point(configuration(params, tmp_path, None))
+    assert not (tmp_path / "rollouts").exists()
 
 
 @pytest.mark.parametrize("callback", [None, UPLOAD])

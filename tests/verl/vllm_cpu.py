@@ -7,8 +7,8 @@ the output layer it goes on using the packed copy. Either way new weights would 
 from typing import Any
 
 import torch
-from vllm.model_executor.layers import utils
 from verl.workers.rollout.vllm_rollout.utils import vLLMColocateWorkerExtension
+from vllm.model_executor.layers import utils
 
 
 def keep_weights(layer: torch.nn.Module, remove_weight: bool) -> None:

@@ -17,6 +17,7 @@ from tasks.errors import CheckpointError, ParameterError, PipelineError
 from tasks.memory.agent import UPDATE_FRAME
 from tasks.params import FsdpParams, MegatronParams, Params, RLParams
 from tasks.rl.schedule import BETAS
+from tasks.rl.sizing import indivisible, read_architecture
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -90,26 +91,24 @@ def row_lengths(name: str, params: Params) -> RowLengths:
 
 
 def check_model(name: str, params: Params, folder: Path) -> None:
-    """Refuse a model that a row does not fit into, or whose heads Ulysses cannot share out; verl would say it late.
+    """Refuse a model that a row does not fit into, or that the cluster cannot share out; verl would say it late.
 
     Raises:
-        CheckpointError: there is no config.json, or the model is too small for the stage.
+        CheckpointError: there is no config.json of a Qwen3 model, or the model is too small for the stage.
+        ParameterError: a parallel size does not divide the model.
     """
     file = folder / "config.json"
     if not file.is_file():
         raise CheckpointError(f"{file} does not exist; train or fetch the model of this folder first")
-    model, row = json.loads(file.read_text("utf-8")), row_lengths(name, params).row
-    positions = model.get("max_position_embeddings", row)
+    architecture, _ = read_architecture(folder)
+    if problem := indivisible(architecture, params.cluster):
+        raise ParameterError(f"cluster.{problem} in {file}; change the cluster section")
+    row = row_lengths(name, params).row
+    positions = json.loads(file.read_text("utf-8")).get("max_position_embeddings", row)
     if positions < row:
         raise CheckpointError(
             f"{file}: max_position_embeddings = {positions}, but a row of {name} has up to {row} tokens; "
             "lower the stage's lengths or extend the model's positions"
-        )
-    backend, heads = params.cluster.backend, model.get("num_attention_heads", 0)
-    if isinstance(backend, FsdpParams) and heads % backend.sequence_parallel:
-        raise CheckpointError(
-            f"{file}: {heads} attention heads do not divide among cluster.backend.sequence_parallel = "
-            f"{backend.sequence_parallel}; lower it"
         )
 
 

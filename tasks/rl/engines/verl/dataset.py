@@ -56,6 +56,8 @@ def fit_items(items: Sequence[Item], limit: int, tokenizer: ChatTokenizer) -> li
 
 
 def _fit_item(item: Item, limit: int, tokenizer: ChatTokenizer) -> Item:
+    if item.input_tokens <= limit:  # counted when the context was made
+        return item
     question = item.question
     fitted = fit(
         item.documents,
@@ -63,6 +65,4 @@ def _fit_item(item: Item, limit: int, tokenizer: ChatTokenizer) -> Item:
         limit,
         tokenizer,
     )
-    if not fitted.cut:
-        return item
-    return item.model_copy(update={"documents": fitted.documents, "input_tokens": limit})
+    return item.model_copy(update={"documents": fitted.documents})

@@ -12,6 +12,8 @@ from tasks.records import Domain, Finish, Verdict
 from tasks.rewards.rules import reward_of
 from tasks.rl.episodes import Episode, Turn
 
+CAUSE = "the cause stands in the log above, at 'Error in _run_prompt'"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -69,10 +71,7 @@ def episodes_of(rows: Sequence[Row], params: RLParams) -> tuple[Episode, ...]:
         turns.setdefault(row.place[:2], []).append(row)
     expected = params.batch_prompts * params.group_size
     if len(turns) != expected:
-        raise PipelineError(
-            f"{expected - len(turns)} of {expected} episodes failed; the cause stands in the log above, "
-            "at 'Error in _run_prompt'"
-        )
+        raise PipelineError(f"{expected - len(turns)} of {expected} episodes failed; {CAUSE}")
     return tuple(_episode(place, own) for (place, _), own in turns.items())
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.errors import PipelineError
-from tasks.rl.engines.verl.remote import restore, stage_uri
+from tasks.rl.engines.verl.remote import LATEST, restore, stage_uri
 
 if TYPE_CHECKING:
     from omegaconf import DictConfig
@@ -77,14 +77,17 @@ def _train(config: "DictConfig") -> None:
 
 
 def _find_resume_point(config: "DictConfig") -> None:
-    """Leave verl the resume point that it may continue: none of other parameters or data, a lost one from S3."""
+    """Leave verl the resume point that it may continue, a lost one from S3; without any, no rollouts of other runs."""
     from tasks.rl.engines.verl.recipe import Recipe
-    from tasks.rl.engines.verl.state import discard_foreign
+    from tasks.rl.engines.verl.state import find_resume_point
 
-    folder = Path(config.trainer.default_local_dir)
-    discard_foreign(folder, Recipe.of(config).fingerprint)
+    folder, recipe = Path(config.trainer.default_local_dir), Recipe.of(config)
+    find_resume_point(folder, recipe)
     if config.trainer.checkpoint_callback_class:
-        restore(stage_uri(config), folder)
+        restore(stage_uri(recipe.params, recipe.name, recipe.fingerprint), folder)
+        find_resume_point(folder, recipe)
+    if not (folder / LATEST).is_file():
+        shutil.rmtree(config.trainer.rollout_data_dir, ignore_errors=True)
 
 
 def _worker_environment(device: str) -> dict[str, str]:

@@ -10,7 +10,7 @@ NAMES = {
     "training/rollout_probs_diff_mean": "verl/rollout_difference_mean",
     "prompt_length/mean": "verl/prompt_length",
     "perf/throughput": "verl/tokens_per_second",
-    "perf/mfu/actor": "verl/utilisation",
+    "actor/mfu": "verl/utilisation",
     "timing_s/step": "seconds",
     "timing_s/gen": "seconds/rollout",
     "timing_s/old_log_prob": "seconds/score",

@@ -3,13 +3,10 @@
 import logging
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tasks.artifacts import write_text
 from tasks.errors import CheckpointError
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from tasks.params import Params
 
 LATEST = "latest_checkpointed_iteration.txt"  # verl resumes from the step that it names
 FINGERPRINT_DIGITS = 12
@@ -18,14 +15,11 @@ RANK_FILE = re.compile(r"model_world_size_(\d+)_rank_(\d+)\.pt")  # FSDP: a file
 logger = logging.getLogger(__name__)
 
 
-def stage_uri(config: "DictConfig") -> str:
-    """The stage's folder for what its fingerprint stands for."""
-    from tasks.rl.engines.verl.recipe import Recipe
-
-    recipe = Recipe.of(config)
-    root = recipe.params.cluster.checkpoint_uri
+def stage_uri(params: Params, name: str, fingerprint: str) -> str:
+    """The stage's folder for what its fingerprint stands for; only with `cluster.checkpoint_uri`."""
+    root = params.cluster.checkpoint_uri
     assert root is not None, "verl's configuration names the callback only with cluster.checkpoint_uri"
-    return f"{root.rstrip('/')}/{recipe.name}/{recipe.fingerprint[:FINGERPRINT_DIGITS]}"
+    return f"{root.rstrip('/')}/{name}/{fingerprint[:FINGERPRINT_DIGITS]}"
 
 
 def restore(uri: str, resume: Path) -> int | None:

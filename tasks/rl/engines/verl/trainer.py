@@ -22,11 +22,11 @@ from verl.utils.dataset.rl_dataset import collate_fn
 from verl.utils.metric import reduce_metrics
 from verl.workers.engine_workers import ActorRolloutRefWorker, TrainingWorker
 
-from tasks.errors import DivergedError
+from tasks.errors import DivergedError, PipelineError
 from tasks.rl.batch import TurnBatch, collate
 from tasks.rl.engines.base import Update
 from tasks.rl.engines.verl.dataset import ItemDataset
-from tasks.rl.engines.verl.episodes import Row, episodes_of, ordered
+from tasks.rl.engines.verl.episodes import CAUSE, Row, episodes_of, ordered
 from tasks.rl.engines.verl.metrics import translate
 from tasks.rl.engines.verl.recipe import Recipe, tokenizer_of
 from tasks.rl.engines.verl.records import write_rollouts
@@ -36,7 +36,7 @@ from tasks.rl.loop import alarm, make_sampler, question_key
 from tasks.rl.objectives import policy_loss
 from tasks.rl.schedule import learning_rate
 from tasks.rl.selection import Selection, select
-from tasks.rl.state import measure, with_outcomes
+from tasks.rl.state import StepMetrics, measure, with_outcomes
 from tasks.tracking import attach
 
 POLL_SECONDS = 0.2  # between looks for finished rollouts; verl's 2 s are half a step of a small model
@@ -115,7 +115,7 @@ class RecipeTrainer(PPOTrainerSync):
         rl = self._recipe.params.rl
         self.train_dataset = ItemDataset(self.config.data.train_files, self.tokenizer, self.config.data)
         self._sampler = make_sampler(self.train_dataset.items, rl, self._recipe.params.seed)
-        self.train_dataloader = self._kept = KeptState(self._recipe.fingerprint, self._sampler)
+        self.train_dataloader = self._kept = KeptState(self._recipe, self._sampler)
         self.total_training_steps = self.steps_per_epoch = rl.limits(self._recipe.name).steps
 
     # ── drawing ──
@@ -188,8 +188,13 @@ class RecipeTrainer(PPOTrainerSync):
     # ── remembering ──
 
     def step(self, metrics: dict[str, Any], timing_raw: dict[str, float]) -> KVBatchMeta:
-        """One step of verl's, then of our state, which verl saves with its weights."""
-        batch = super().step(metrics, timing_raw)
+        """One step of verl's, then of our state: reported and on disk before verl saves it with its weights."""
+        try:
+            batch = super().step(metrics, timing_raw)
+        except RuntimeError as error:
+            if "no materializable trajectories" in str(error):  # verl's word for: every rollout failed
+                raise PipelineError(f"all episodes of step {self.global_steps} failed; {CAUSE}") from error
+            raise
         done, rl = self._round, self._recipe.params.rl
         update = Update(
             entropy=done.selection.entropy,
@@ -205,23 +210,38 @@ class RecipeTrainer(PPOTrainerSync):
             metrics=measure(self.global_steps, done.episodes, update),
             outcomes=with_outcomes(self._kept.state.outcomes, self._keys, done.episodes),
         )
+        self._report(self._kept.state.metrics[-1])
+        self._write_rollouts()
         return batch
+
+    def _report(self, step: StepMetrics) -> None:
+        alarm(step, self._recipe.params.rl.unscored_alarm_share)
+        self._tracker.log_metrics(step.flat(), step.step)
+        print(f"rl {self._recipe.name} {step.step}/{self.total_training_steps} {step.summary()}", flush=True)
+
+    def _write_rollouts(self) -> None:
+        items = {question_key(item): item for item in self.train_dataset.items}
+        questions = [items[key].question for key in self._keys]
+        folder = self.config.trainer.rollout_data_dir
+        write_rollouts(folder, self.global_steps, self._round.episodes, questions, self._chat)
+
+    def _load_checkpoint(self) -> None:
+        """A resume point from S3 may come to an MLflow run that has not seen its steps yet."""
+        super()._load_checkpoint()
+        if self._kept.run_id != self._recipe.run_id:
+            for step in self._kept.state.metrics:
+                self._tracker.log_metrics(step.flat(), step.step)
+            self._kept.run_id = self._recipe.run_id
 
     def _compute_metrics(
         self, batch: KVBatchMeta, metrics: dict[str, Any], timing_raw: dict[str, float], **where: int
     ) -> None:
-        """Report under the local engine's names, verl's own figures beside them."""
+        """Report verl's own figures beside ours."""
         super()._compute_metrics(batch, metrics, timing_raw, **where)
-        step = self._kept.state.metrics[-1]
-        alarm(step, self._recipe.params.rl.unscored_alarm_share)
-        self._tracker.log_metrics({**step.flat(), **translate(metrics)}, step.step)
-        print(f"rl {self._recipe.name} {step.step}/{self.total_training_steps} {step.summary()}", flush=True)
+        self._tracker.log_metrics(translate(metrics), self._kept.state.step)
 
     def _log_rollout_data(self, batch: KVBatchMeta, timing_raw: dict[str, float], rollout_data_dir: str) -> None:
-        del batch, timing_raw
-        items = {question_key(item): item for item in self.train_dataset.items}
-        questions = [items[key].question for key in self._keys]
-        write_rollouts(rollout_data_dir, self.global_steps, self._round.episodes, questions, self._chat)
+        """Ours are written before the step is saved."""
 
 
 def _read_rows(batch: KVBatchMeta, places: Sequence[int]) -> tuple[Row, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 from verl.trainer.ppo.checkpoint_callback import CheckpointCallback
 
 from tasks.errors import CheckpointError
+from tasks.rl.engines.verl.recipe import Recipe
 from tasks.rl.engines.verl.remote import check_ranks, stage_uri
 from tasks.s3 import upload_folder
 
@@ -26,7 +27,8 @@ class CheckpointUpload(CheckpointCallback):  # type: ignore[misc, unused-ignore]
             PipelineError: S3 refused or could not be reached.
         """
         del trainer, context
-        folder, uri = Path(checkpoint_dir), stage_uri(self.config)
+        recipe = Recipe.of(self.config)
+        folder, uri = Path(checkpoint_dir), stage_uri(recipe.params, recipe.name, recipe.fingerprint)
         if async_save:
             raise CheckpointError(f"{folder} is still being written; set actor.checkpoint.async_save to false")
         check_ranks(folder)
