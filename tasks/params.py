@@ -39,10 +39,10 @@ class Section(BaseModel):
 
 
 class CorpusParams(Section):
-    """Which documents are read and how they are split. `folder` adds a folder of txt, md and csv files."""
+    """Which documents are read and how they are split. `folder` adds a folder, a glob or an `s3://` prefix."""
 
     countries: bool
-    folder: Path | None
+    folder: Text | None
     development_share: Share
     test_share: Share
 

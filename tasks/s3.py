@@ -87,11 +87,11 @@ def upload_folder(folder: Path, uri: str) -> None:
     files = {file.relative_to(folder).as_posix(): file for file in sorted(folder.rglob("*")) if file.is_file()}
     if not files:
         raise InputError(f"{folder} has no files to copy to {uri}; is the path right?")
-    with _explained(uri):
-        client = _client()
+    with explained(uri):
+        client = connect()
         client.delete_object(Bucket=location.bucket, Key=location.key(MARKER))
         for name, file in files.items():
-            client.upload_file(str(file), location.bucket, location.key(name), Config=_transfer())
+            client.upload_file(str(file), location.bucket, location.key(name), Config=transfer_options())
         marker = Marker(files={name: _entry(file) for name, file in files.items()})
         client.put_object(
             Bucket=location.bucket, Key=location.key(MARKER), Body=marker.model_dump_json(indent=2).encode()
@@ -105,8 +105,8 @@ def remove(uri: str) -> None:
         PipelineError: S3 refused or could not be reached.
     """
     location = Location.parse(uri)
-    with _explained(uri):
-        client = _client()
+    with explained(uri):
+        client = connect()
         pages = client.get_paginator("list_objects_v2").paginate(Bucket=location.bucket, Prefix=f"{location.prefix}/")
         keys = [entry["Key"] for page in pages for entry in page.get("Contents", ())]
         for key in sorted(keys, key=lambda key: not key.endswith(f"/{MARKER}")):
@@ -125,8 +125,8 @@ def download_latest(uri: str, folder: Path, wanted: Callable[[str], int | None])
     """
     location = Location.parse(uri)
     broken = []
-    with _explained(uri):
-        client = _client()
+    with explained(uri):
+        client = connect()
         for name in _newest_first(_folders(client, location), wanted):
             source = Location(location.bucket, location.key(name))
             try:
@@ -172,7 +172,7 @@ def _read_marker(client: Any, source: Location) -> Marker | None:
         body = client.get_object(Bucket=source.bucket, Key=source.key(MARKER))["Body"].read()
         marker = Marker.model_validate_json(body)
     except ClientError as error:
-        if _code(error) in ("NoSuchKey", "404"):
+        if error_code(error) in ("NoSuchKey", "404"):
             return None
         raise
     except ValidationError as error:
@@ -188,9 +188,9 @@ def _download(client: Any, source: Location, name: str, file: Path) -> None:
 
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
-        client.download_file(source.bucket, source.key(name), str(file), Config=_transfer())
+        client.download_file(source.bucket, source.key(name), str(file), Config=transfer_options())
     except ClientError as error:
-        if _code(error) in ("NoSuchKey", "404"):
+        if error_code(error) in ("NoSuchKey", "404"):
             raise CheckpointError(f"{source}/{name} is missing") from error
         raise
 
@@ -199,7 +199,7 @@ def _entry(file: Path) -> FileEntry:
     return FileEntry(size=file.stat().st_size, sha256=sha256_of(file))
 
 
-def _client() -> Any:
+def connect() -> Any:
     """A client of the environment's endpoint. botocore retries what may pass: throttling, broken connections, 5xx."""
     import boto3
     from botocore.config import Config
@@ -207,14 +207,15 @@ def _client() -> Any:
     return boto3.Session().client("s3", config=Config(connect_timeout=CONNECT_SECONDS))
 
 
-def _transfer() -> Any:
+def transfer_options() -> Any:
+    """Parts of large files, some at a time."""
     from boto3.s3.transfer import TransferConfig
 
     return TransferConfig(multipart_threshold=PART_BYTES, multipart_chunksize=PART_BYTES, max_concurrency=THREADS)
 
 
 @contextmanager
-def _explained(uri: str) -> Iterator[None]:
+def explained(uri: str) -> Iterator[None]:
     """What boto3 raises, as one error with the URI and a remedy. Its messages hold no secrets."""
     from boto3.exceptions import Boto3Error
     from botocore.exceptions import BotoCoreError, ClientError
@@ -223,10 +224,10 @@ def _explained(uri: str) -> Iterator[None]:
         yield
     except (Boto3Error, BotoCoreError, ClientError) as error:
         cause = error.__context__ if isinstance(error, Boto3Error) and error.__context__ else error
-        raise PipelineError(f"{uri}: {cause}; {REMEDIES.get(_code(cause), OTHERWISE)}") from error
+        raise PipelineError(f"{uri}: {cause}; {REMEDIES.get(error_code(cause), OTHERWISE)}") from error
 
 
-def _code(error: BaseException) -> str:
+def error_code(error: BaseException) -> str:
     """S3's own code where it answered, else the name of the exception."""
     response = getattr(error, "response", None)
     return str(response["Error"]["Code"]) if response else type(error).__name__

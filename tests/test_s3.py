@@ -171,13 +171,13 @@ import sys, time
 from pathlib import Path
 from tasks import s3
 calls = []
-def transfer(unpatched=s3._transfer):
+def transfer(unpatched=s3.transfer_options):
     calls.append(1)
     if len(calls) == 2:
         print("one file is copied", flush=True)
         time.sleep(600)
     return unpatched()
-s3._transfer = transfer
+s3.transfer_options = transfer
 s3.upload_folder(Path(sys.argv[1]), sys.argv[2])
 """
 

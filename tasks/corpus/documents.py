@@ -10,7 +10,7 @@ from tasks.corpus import render
 from tasks.corpus.cleaning import pieces
 from tasks.corpus.countries import Country
 from tasks.corpus.grammar import MEASURES
-from tasks.corpus.readers import SourceFile
+from tasks.corpus.readers import Section, SourceFile
 from tasks.records import Document, DocumentKind, Split
 
 DIALOGUES_PER_COUNTRY = 2  # each with other companions and other mistakes, ending on the same truth
@@ -89,9 +89,14 @@ def _even_parts(members: Sequence[Country], most: int) -> Iterator[Sequence[Coun
 
 def file_drafts(source: SourceFile, cluster: str, limit: int, count: Callable[[str], int]) -> list[Draft]:
     """A file as documents of at most `limit` tokens; a table of numbers is cut between rows."""
-    kind: DocumentKind = "table" if source.rows else "text"
-    parts = pieces("\n".join(source.rows) or source.text, limit, count)
+    parts = [
+        (kind, text) for kind, whole in map(_kind_and_text, source.sections) for text in pieces(whole, limit, count)
+    ]
     return [
         Draft(f"{source.path}#{number}", f"{source.path}, part {number}", text, kind, cluster, source.path)
-        for number, text in enumerate(parts, 1)
+        for number, (kind, text) in enumerate(parts, 1)
     ]
+
+
+def _kind_and_text(section: Section) -> tuple[DocumentKind, str]:
+    return ("table", "\n".join(section.rows)) if section.rows else ("text", section.text)

@@ -34,6 +34,8 @@ def run(params: Params) -> None:
         tracker.log_artifact(METRICS)
     for skipped in metrics["skipped_files"]:
         print(f"skipped {skipped.path}: {skipped.reason}")
+    for remark in metrics["remarks"]:
+        print(f"{remark.path}: {remark.remark}")
     print(f"{len(documents)} documents: {DOCUMENTS}")
 
 
@@ -51,7 +53,7 @@ def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:
     drafts = country_drafts(load_countries(), params.seed) if params.corpus.countries else []
     reading = FolderReading()
     if params.corpus.folder is not None:
-        reading, own = _folder_drafts(params, params.corpus.folder)
+        reading, own = _folder_drafts(params, str(params.corpus.folder))
         drafts += own
     if not drafts:
         raise InputError("no documents: corpus.countries is off and corpus.folder is null; switch one on")
@@ -62,13 +64,15 @@ def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:
     documents = sorted((draft.document(splits[draft.cluster]) for draft in drafts), key=lambda document: document.id)
     return documents, {
         **_counts(documents, splits),
+        **_reading_counts(reading),
         "skipped_files": reading.skipped,
+        "remarks": reading.remarks,
         "replaced_characters": reading.replaced,
         "removed_characters": reading.removed,
     }
 
 
-def _folder_drafts(params: Params, folder: Path) -> tuple["FolderReading", list["Draft"]]:
+def _folder_drafts(params: Params, folder: str) -> tuple["FolderReading", list["Draft"]]:
     """Cut files so that a document and its question fit the smallest input limit: at most half of it."""
     from tasks.corpus.documents import file_drafts
     from tasks.corpus.readers import read_folder
@@ -95,6 +99,15 @@ def _counts(documents: Sequence[Document], splits: Mapping[str, Split]) -> dict[
         "documents": dict(Counter(document.split for document in documents)),
         "clusters": dict(Counter(splits.values())),
         "kinds": dict(sorted(Counter(f"{document.kind}/{document.split}" for document in documents).items())),
+    }
+
+
+def _reading_counts(reading: "FolderReading") -> dict[str, dict[str, int]]:
+    return {
+        "files_read": dict(sorted(reading.formats.items())),
+        "files_left_out": reading.reasons,
+        "encodings": dict(sorted(reading.encodings.items())),
+        "dialects": dict(sorted(reading.dialects.items())),
     }
 
 

@@ -1,102 +1,111 @@
-"""A folder of txt, md and csv files as clean texts and tables. What cannot be read is listed."""
+"""The user's files as clean texts and tables. What cannot be read is listed with its reason."""
 
-import csv
 import hashlib
-import io
-import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
-from pathlib import Path
-from typing import Literal
+from pathlib import Path, PurePosixPath
 
-from tasks.corpus.cleaning import clean
-from tasks.corpus.grammar import row
+from tasks.corpus.cleaning import Cleaned, clean
+from tasks.corpus.columns import table_rows, typed_columns
+from tasks.corpus.formats.base import Block, Extract, Grid, Part
+from tasks.corpus.formats.registry import FORMATS, PREFACE, check_content, reader_of
+from tasks.corpus.isolation import IsolatedReader
+from tasks.corpus.sources import Entry, entries
 from tasks.errors import InputError
 
-SUFFIXES = (".txt", ".md", ".csv")
-DELIMITERS = ",;\t"
+MAX_BYTES = 256 * 2**20  # of a file
 SHOWN_REASONS = 3
-
-Cell = str | int | Decimal | None
-_INTEGER = re.compile(r"-?(0|[1-9]\d{0,36})")  # longer digit strings are codes; 128 bits hold these
-_GROUPED = re.compile(r"-?[1-9]\d{0,2}(,\d{3}){1,11}")
-_DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
-_MEASURE = re.compile(r"[a-z][a-z ]*")
+EMPTY = "empty"
+DUPLICATE = "duplicate of "
 
 
 @dataclass(frozen=True)
-class SourceFile:
-    """A readable file: its path in the folder, its clean text, and its rows if it is a table of numbers."""
+class Section:
+    """A stretch of clean text; its rows if it is a table of counts."""
 
-    path: str
     text: str
     rows: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
+class SourceFile:
+    """A document of the user's: a file, or one record in a file ("list.jsonl:3")."""
+
+    path: str
+    sections: tuple[Section, ...]
+
+    @property
+    def text(self) -> str:
+        """All its text."""
+        return "\n\n".join(section.text for section in self.sections)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """All its rows."""
+        return tuple(row for section in self.sections for row in section.rows)
+
+
+@dataclass(frozen=True)
 class SkippedFile:
-    """A file that was left out, and why."""
+    """A file or record that was left out, and why."""
 
     path: str
     reason: str
 
 
+@dataclass(frozen=True)
+class Remark:
+    """What was guessed or left out in a file that was read."""
+
+    path: str
+    remark: str
+
+
 @dataclass
 class FolderReading:
-    """What a folder holds, and what cleaning changed (characters)."""
+    """What a source holds, how it was read, and what cleaning changed (characters)."""
 
     files: list[SourceFile] = field(default_factory=list)
     skipped: list[SkippedFile] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
+    formats: Counter[str] = field(default_factory=Counter)  # files read, by ending
+    encodings: Counter[str] = field(default_factory=Counter)
+    dialects: Counter[str] = field(default_factory=Counter)
     replaced: int = 0
     removed: int = 0
 
-
-@dataclass(frozen=True)
-class Column:
-    """A typed column: integers and decimals are exact, an empty cell is None, all else is text as written."""
-
-    name: str
-    kind: Literal["text", "integer", "decimal"]
-    values: tuple[Cell, ...]
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How many were left out, in three kinds."""
+        empty = sum(skipped.reason == EMPTY for skipped in self.skipped)
+        duplicate = sum(skipped.reason.startswith(DUPLICATE) for skipped in self.skipped)
+        return {"empty": empty, "duplicate": duplicate, "unreadable": len(self.skipped) - empty - duplicate}
 
 
-def read_folder(folder: Path) -> FolderReading:
-    """Read all txt, md and csv files below `folder`, in the order of their paths.
-
-    Skipped with a reason: other formats, unreadable or non-UTF-8 files, broken tables, empty and repeated
-    files.
+def read_folder(folder: str | Path) -> FolderReading:
+    """Read all files of a folder, a glob or an s3:// prefix, in the order of their names.
 
     Raises:
-        InputError: the folder is missing, unreadable, or holds nothing usable.
+        InputError: the source is missing, unreadable, or holds nothing usable.
+        PipelineError: S3 refused or could not be reached, or a library is missing.
     """
     reading = FolderReading()
     seen: dict[str, str] = {}
-    for path in _paths(folder):
-        name = path.relative_to(folder).as_posix()
-        try:
-            source = _read(path, name, reading)
-            digest = hashlib.sha256(source.text.encode()).hexdigest()
-            if digest in seen:
-                raise InputError(f"duplicate of {seen[digest]}")
-        except InputError as problem:
-            reading.skipped.append(SkippedFile(name, str(problem)))
-            continue
-        seen[digest] = name
-        reading.files.append(source)
+    with IsolatedReader() as reader:
+        for entry in entries(str(folder)):
+            try:
+                extract = _extract(entry, reader)
+                parts = _parts(extract, entry.name)
+            except InputError as problem:
+                reading.skipped.append(SkippedFile(entry.name, str(problem)))
+                continue
+            _record(reading, entry.name, extract)
+            for part in parts:
+                _keep(part, reading, seen)
     if not reading.files:
-        raise InputError(f"{folder} holds no readable text ({_reasons(reading)}); add UTF-8 txt, md or csv files")
+        raise InputError(f"{folder} holds no readable text ({_reasons(reading)}); add {FORMATS} files")
     return reading
-
-
-def _paths(folder: Path) -> Iterator[Path]:
-    try:
-        list(folder.iterdir())
-    except FileNotFoundError as error:
-        raise InputError(f"corpus.folder = {folder} does not exist; name a folder of txt, md or csv files") from error
-    except OSError as error:
-        raise InputError(f"corpus.folder = {folder} cannot be read ({error.strerror}); check it") from error
-    yield from sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 def _reasons(reading: FolderReading) -> str:
@@ -107,71 +116,120 @@ def _reasons(reading: FolderReading) -> str:
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def _read(path: Path, name: str, reading: FolderReading) -> SourceFile:
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError("not a txt, md or csv file")
+def _extract(entry: Entry, reader: IsolatedReader) -> Extract:
+    """Read one file, unless its name, size or first bytes already say no."""
+    if entry.refusal:
+        raise InputError(entry.refusal)
+    reader_of(entry.name)
+    if entry.size == 0:
+        raise InputError(EMPTY)
+    if entry.size > MAX_BYTES:
+        raise InputError(f"{entry.size:,} bytes; at most {MAX_BYTES:,} are read: split it")
+    with entry.local() as path:
+        check_content(entry.name, _start(path))
+        return reader.read(path, entry.name)
+
+
+def _start(path: Path) -> bytes:
     try:
-        cleaned = clean(path.read_bytes().decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 (byte {error.start})") from error
+        with path.open("rb") as file:
+            return file.read(PREFACE)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}") from error
-    if not cleaned.text:
-        raise InputError("empty")
-    reading.replaced += cleaned.replaced
-    reading.removed += cleaned.removed
-    rows = table_rows(read_table(cleaned.text)) if path.suffix.lower() == ".csv" else []
-    return SourceFile(name, cleaned.text, tuple(rows))
 
 
-def read_table(text: str) -> list[Column]:
-    """Read a csv text: all cells as text first, then each column gets a type only if no digit is lost.
+@dataclass(frozen=True)
+class _Draft:
+    """A part after cleaning."""
 
-    "1,234" is an integer where the comma does not separate cells; "00501" and "NA" stay text.
-
-    Raises:
-        InputError: no header, an empty or repeated column name, or a row with too many or too few cells.
-    """
-    delimiter = max(DELIMITERS, key=text.partition("\n")[0].count)
-    try:
-        lines = [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if line]
-    except csv.Error as error:
-        raise InputError(f"not a csv table: {error}") from error
-    header = [name.strip() for name in lines[0]] if lines else []
-    if not all(header) or len(set(header)) < max(1, len(header)):
-        raise InputError(f"its header {header} needs distinct, non-empty column names")
-    for number, line in enumerate(lines[1:], 2):
-        if len(line) != len(header):
-            raise InputError(f"row {number} has {len(line)} cells, its header {len(header)}")
-    grouped = delimiter != ";"  # where semicolons separate, "1,234" may mean a decimal comma
-    cells = zip(*lines[1:], strict=True) if len(lines) > 1 else [()] * len(header)
-    return [_typed(name, values, grouped) for name, values in zip(header, cells, strict=True)]
+    source: SourceFile
+    changes: tuple[Cleaned, ...]
+    remarks: tuple[str, ...]
 
 
-def _typed(name: str, cells: tuple[str, ...], grouped: bool) -> Column:
-    texts = [cell.strip() or None for cell in cells]
-    present = [text for text in texts if text is not None]
-    if present and all(_INTEGER.fullmatch(text) or (grouped and _GROUPED.fullmatch(text)) for text in present):
-        return Column(name, "integer", tuple(None if text is None else int(text.replace(",", "")) for text in texts))
-    if present and all(_DECIMAL.fullmatch(text) or _INTEGER.fullmatch(text) for text in present):
-        return Column(name, "decimal", tuple(None if text is None else Decimal(text) for text in texts))
-    return Column(name, "text", tuple(texts))
+def _parts(extract: Extract, name: str) -> list[_Draft]:
+    """Clean all parts before any is kept: a file is read whole or not at all."""
+    return [_part(part, name) for part in extract.parts]
 
 
-def table_rows(columns: list[Column]) -> list[str]:
-    """Render the integer columns of a table as report rows, named by the first text column, else the first.
+def _part(part: Part, name: str) -> _Draft:
+    cleaner = _Cleaner()
+    sections = tuple(_joined(cleaner.section(block) for block in part.blocks))
+    path = f"{name}:{part.name}" if part.name else name
+    return _Draft(SourceFile(path, sections), tuple(cleaner.changes), cleaner.remarks)
 
-    Left out: missing cells, negative numbers, and names or column headings that a row cannot hold. Without
-    any row the file is read as plain text.
-    """
-    naming = next((column for column in columns if column.kind == "text"), columns[0])
-    measures = [column for column in columns if column.kind == "integer" and column is not naming]
-    rendered = []
-    for column in measures:
-        measure = " ".join(column.name.lower().replace("_", " ").split())
-        if not _MEASURE.fullmatch(measure):
+
+@dataclass
+class _Cleaner:
+    """Blocks become clean sections; what that changed is kept."""
+
+    changes: list[Cleaned] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)  # of tables
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Tables that are read as text, in one line."""
+        if not self.problems:
+            return ()
+        return (f"{len(self.problems)} table(s) read as text, for example: {self.problems[0]}",)
+
+    def section(self, block: Block) -> Section:
+        """A table of counts keeps its rows; another is text."""
+        if isinstance(block, str):
+            return Section(self._clean(block))
+        text = self._clean(block.plain)
+        return Section(text, self._rows(block))
+
+    def _clean(self, text: str) -> str:
+        cleaned = clean(text)
+        self.changes.append(cleaned)
+        return cleaned.text
+
+    def _rows(self, table: Grid) -> tuple[str, ...]:
+        lines = [[clean(cell).text for cell in line] for line in table.lines]
+        try:
+            return tuple(table_rows(typed_columns(lines, table.grouped)))
+        except InputError as problem:
+            if table.strict:
+                raise
+            self.problems.append(str(problem))
+            return ()
+
+
+def _joined(sections: Iterator[Section]) -> Iterator[Section]:
+    """Neighbouring texts are one; empty ones none."""
+    texts: list[str] = []
+    for section in sections:
+        if not section.rows:
+            texts += [section.text] if section.text else []
             continue
-        for name, value in zip(naming.values, column.values, strict=True):
-            if name is not None and isinstance(value, int) and value >= 0 and not set(str(name)) & set("|\n"):
-                rendered.append(row(str(name), measure, value))
-    return rendered
+        if texts:
+            yield Section("\n\n".join(texts))
+        texts = []
+        yield section
+    if texts:
+        yield Section("\n\n".join(texts))
+
+
+def _record(reading: FolderReading, name: str, extract: Extract) -> None:
+    reading.formats[PurePosixPath(name).suffix.lower() or PurePosixPath(name).name.lower()] += 1
+    if extract.encoding:
+        reading.encodings[extract.encoding] += 1
+    if extract.dialect:
+        reading.dialects[extract.dialect] += 1
+    reading.remarks += [Remark(name, remark) for remark in extract.remarks]
+    reading.replaced += extract.replaced
+    reading.removed += extract.removed
+
+
+def _keep(draft: _Draft, reading: FolderReading, seen: dict[str, str]) -> None:
+    path, text = draft.source.path, draft.source.text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    if not text or digest in seen:
+        reading.skipped.append(SkippedFile(path, f"{DUPLICATE}{seen[digest]}" if text else EMPTY))
+        return
+    seen[digest] = path
+    reading.files.append(draft.source)
+    reading.remarks += [Remark(path, remark) for remark in draft.remarks]
+    reading.replaced += sum(change.replaced for change in draft.changes)
+    reading.removed += sum(change.removed for change in draft.changes)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tasks.corpus.readers import read_table, table_rows
+from tasks.corpus.columns import table_rows
+from tasks.corpus.formats.delimited import read_table
 from tasks.errors import UnsafeQueryError
 from tasks.records import Document
 from tasks.synthesis.tables import Drop, LockedTable, Row, read_rows

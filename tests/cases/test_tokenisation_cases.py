@@ -67,11 +67,13 @@ def test_tk03_a_bad_file_is_listed_and_the_run_goes_on(tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_bytes(b"a,b\n1,2,3\n")
     (tmp_path / "f.txt").write_bytes("text".encode("utf-16"))
     reading = read_folder(tmp_path)
-    assert [(file.path, file.text) for file in reading.files] == [("b.txt", "line1\nline2")]
+    assert [(file.path, file.text) for file in reading.files] == [
+        ("b.txt", "line1\nline2"),
+        ("d.md", "Größe"),  # a guessed encoding, which is remarked
+        ("f.txt", "text"),
+    ]
     assert {skipped.path: skipped.reason for skipped in reading.skipped} == {
         "a.txt": "empty",
         "c.txt": "duplicate of b.txt",
-        "d.md": "not UTF-8 (byte 2)",
         "e.csv": "row 2 has 3 cells, its header 2",
-        "f.txt": "not UTF-8 (byte 0)",
     }

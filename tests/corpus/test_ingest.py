@@ -1,3 +1,4 @@
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -14,7 +15,9 @@ from tasks.corpus.render import FACTS_PER_DIALOGUE, ROWS_PER_REPORT
 from tasks.errors import InputError
 from tasks.params import Params, load_params
 from tasks.tokenization import ChatTokenizer
+from tests.corpus.files import pdf_bytes
 
+DOCUMENTS_OF_SEED_0 = "6d18c07c62b60eca8c530eddfd502842e0dfa82f96b1c0afee8aa27df3a447e1"
 SPLITS = ("train", "development", "test")
 
 
@@ -79,6 +82,7 @@ def test_a_folder_becomes_documents_that_leave_room_for_a_question(scratch: Path
         (folder / f"text{number}.txt").write_text("\n\n".join(sentences))
     (folder / "schools.csv").write_text("town,schools\n" + "\n".join(f"Town{n},{n}" for n in range(40)))
     (folder / "latin1.txt").write_bytes(b"caf\xe9")
+    (folder / "scan.pdf").write_bytes(pdf_bytes(["", ""]))
     params = params_of(scratch, "corpus.countries=false", f"corpus.folder={folder}", f"base_model={tokenizer_folder}")
     documents, metrics = ingest.collect(params)
     count = ChatTokenizer.load(tokenizer_folder).count
@@ -89,7 +93,17 @@ def test_a_folder_becomes_documents_that_leave_room_for_a_question(scratch: Path
         assert len({document.split for document in documents if document.source == source}) == 1
     table = "\n".join(document.text for document in documents if document.kind == "table")
     assert sorted(rows(table), key=lambda row: row[2]) == [(f"Town{n}", "schools", n) for n in range(40)]
-    assert [skipped.path for skipped in metrics["skipped_files"]] == ["latin1.txt"]
+    assert [skipped.path for skipped in metrics["skipped_files"]] == ["scan.pdf"]
+    assert metrics["files_read"] == {".csv": 1, ".txt": 7}
+    assert metrics["files_left_out"] == {"empty": 0, "duplicate": 0, "unreadable": 1}
+    assert metrics["encodings"] == {"cp1252": 1, "utf-8": 7}
+    assert [remark.path for remark in metrics["remarks"]] == ["latin1.txt"]
+
+
+def test_the_documents_of_the_committed_figures_stay_byte_for_byte(scratch: Path) -> None:
+    documents, _ = ingest.collect(params_of(scratch, "seed=0"))
+    written = "\n".join(document.model_dump_json() for document in documents)
+    assert hashlib.sha256(written.encode()).hexdigest() == DOCUMENTS_OF_SEED_0
 
 
 def test_no_source_at_all_is_an_error(scratch: Path) -> None:

@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.corpus.readers import read_folder, read_table, table_rows
+from tasks.corpus.columns import table_rows
+from tasks.corpus.formats.delimited import read_table
+from tasks.corpus.readers import Remark, Section, read_folder
 from tasks.errors import InputError
 
 
@@ -83,23 +85,86 @@ def test_a_folder_is_read_and_what_is_left_out_has_a_reason(tmp_path: Path) -> N
         d_txt=b"  \r\n",
         e_csv=b"name,n\nx,1\n",
         f_csv=b"name,n\nx\n",
-        g_pdf=b"%PDF",
+        g_pdf=b"%PDF-",
         h_txt=b"nul\0 byte",
+        i_docx=b"%PDF-",
+        j_xyz=b"x",
+        k_txt=b"",
+        l_py=b"def f():\r\n    return 1\r\n",
+        m_tsv=b"a\tb\nx\t1,000\n",
     )
     reading = read_folder(tmp_path)
     assert [(source.path, source.text, source.rows) for source in reading.files] == [
         ("a.txt", "One\ntwo", ()),
+        ("c.txt", "café", ()),
         ("e.csv", "name,n\nx,1", ("| x | n | 1 |",)),
         ("h.txt", "nul byte", ()),
+        ("l.py", "def f():\n    return 1", ()),
+        ("m.tsv", "a\tb\nx\t1,000", ("| x | b | 1000 |",)),
     ]
+    broken = [skipped for skipped in reading.skipped if skipped.path == "g.pdf"]
+    assert broken[0].reason.startswith("broken or unusual file: ")
+    reading.skipped.remove(broken[0])
     assert {skipped.path: skipped.reason for skipped in reading.skipped} == {
         "b.md": "duplicate of a.txt",
-        "c.txt": "not UTF-8 (byte 3)",
         "d.txt": "empty",
         "f.csv": "row 2 has 1 cells, its header 2",
-        "g.pdf": "not a txt, md or csv file",
+        "i.docx": "named .docx but is a PDF",
+        "j.xyz": "not a format that is read: .xyz",
+        "k.txt": "empty",
     }
     assert (reading.replaced, reading.removed) == (0, 1)
+    assert reading.reasons == {"empty": 2, "duplicate": 1, "unreadable": 3}
+    assert reading.encodings == {"utf-8": 6, "cp1252": 1}  # a duplicate was read too
+    assert reading.dialects == {"comma": 1, "tab": 1}
+    assert reading.remarks == [Remark("c.txt", "encoding guessed: cp1252")]
+
+
+def test_records_are_documents_and_duplicates_among_them_are_listed(tmp_path: Path) -> None:
+    write(tmp_path, a_jsonl=b'{"text": "One"}\n{"text": "  "}\n{"text": "One\\u0000"}\n{"text": "Two"}\n')
+    reading = read_folder(tmp_path)
+    assert [(source.path, source.text) for source in reading.files] == [("a.jsonl:1", "One"), ("a.jsonl:4", "Two")]
+    assert [(skipped.path, skipped.reason) for skipped in reading.skipped] == [
+        ("a.jsonl:2", "empty"),
+        ("a.jsonl:3", "duplicate of a.jsonl:1"),
+    ]
+
+
+def test_tables_in_a_document_are_counts_or_text(tmp_path: Path) -> None:
+    counts = "<table><tr><th>City<th>Schools</tr><tr><td>Ulm<td>12</tr></table>"
+    odd = "<table><tr><th>City<th>City</tr><tr><td>Bonn<td>Ulm</tr></table>"
+    write(tmp_path, a_html=f"<p>Before</p>{counts}<p>Between</p>{odd}<p>After</p>".encode())
+    reading = read_folder(tmp_path)
+    assert reading.files[0].sections == (
+        Section("Before"),
+        Section("City | Schools\nUlm | 12", ("| Ulm | schools | 12 |",)),
+        Section("Between\n\nCity | City\nBonn | Ulm\n\nAfter"),
+    )
+    assert reading.remarks == [
+        Remark(
+            "a.html",
+            "1 table(s) read as text, for example: its header ['City', 'City'] needs distinct, non-empty column names",
+        )
+    ]
+
+
+def test_merged_cells_count_for_each_of_their_rows(tmp_path: Path) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    sheet = book.active
+    for line in (
+        ["Region", "Quarter", "Sales"],
+        ["North", "Q1", 5],
+        [None, "Q2", 7],
+        ["South", "Q1", 2],
+        [None, "Q2", 9],
+    ):
+        sheet.append(line)
+    sheet.merge_cells("A2:A3")
+    book.save(tmp_path / "a.xlsx")
+    rows = read_folder(tmp_path).files[0].rows
+    assert rows == ("| North | sales | 5 |", "| North | sales | 7 |", "| South | sales | 2 |")  # the blank stays blank
 
 
 def test_an_unusable_folder_is_one_clear_error(tmp_path: Path) -> None:
@@ -107,8 +172,8 @@ def test_an_unusable_folder_is_one_clear_error(tmp_path: Path) -> None:
         read_folder(tmp_path / "absent")
     with pytest.raises(InputError, match="it is empty"):
         read_folder(tmp_path)
-    write(tmp_path, a_txt=b"\xff\xfe", b_txt=b"")
-    with pytest.raises(InputError, match=r"a.txt: not UTF-8 \(byte 0\); b.txt: empty"):
+    write(tmp_path, a_txt=b"\xff\xfea", b_txt=b"")
+    with pytest.raises(InputError, match=r"a.txt: not UTF-16 \(byte 2\); b.txt: empty"):
         read_folder(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         read_folder(tmp_path / "a.txt")

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.corpus.readers import read_table, table_rows
+from tasks.corpus.columns import table_rows
+from tasks.corpus.formats.delimited import read_table
 from tasks.errors import UnsafeQueryError
 from tasks.synthesis import tables
 from tasks.synthesis.tables import Drop, LockedTable, Row, numeric_questions, read_rows
