@@ -199,8 +199,8 @@ def attach(uri: str, run_id: str) -> Tracker:
     except (MlflowException, OSError) as error:
         reason = _redacted(str(error)).splitlines()[0]
         raise ParameterError(
-            f"tracking.uri = {_redacted(uri)!r}: run {run_id} cannot be reached ({reason}); training without its curves "
-            "would be lost work: name a store that every machine of the cluster reaches, http://HOST:5000"
+            f"tracking.uri = {_redacted(uri)!r}: run {run_id} cannot be reached ({reason}); training without its "
+            "curves would be lost work: name a store that every machine of the cluster reaches, http://HOST:5000"
         ) from error
     return MlflowTracker(client, run_id)
 
