@@ -310,7 +310,7 @@ def test_awkward_texts_survive_byte_for_byte_even_resolved() -> None:
     awkward = "it's \"q\" {a: [b], ${HOME}} \\' \\ $5 ünï 中 #=,\n\ttab"
     params = profile_of("tiny")
     params = params.model_copy(
-        update={"corpus": params.corpus.model_copy(update={"folder": Path(awkward)}), "profile": awkward + "\\"}
+        update={"corpus": params.corpus.model_copy(update={"folder": awkward}), "profile": awkward + "\\"}
     )
     config = compose_stage(params)
     written = config.recipe.params
