@@ -24,7 +24,7 @@ export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve test test-vllm check clean
+.PHONY: help run serve real-input test test-vllm check clean
 .DELETE_ON_ERROR:
 
 help: ## List the commands
@@ -36,11 +36,14 @@ run: $(READY) ## The whole recipe on the active profile; only stale stages run
 serve: $(READY) ## Prefect with the recipe as a form, and MLflow, on this machine until Ctrl-C
 	@$(BIN)/python -m flows.serve $(ARGS)
 
+real-input: $(READY) ## Data synthesis on the World Factbook and a folder of office files, with SmolLM2 on this CPU
+	@infra/real_input/run.sh
+
 test: $(TOOLS) ## All tests
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
 
 test-vllm: $(READY_VLLM) ## verl with its own vLLM rollout on this CPU, in an environment of its own (3.6 GB)
-	@$(VENV_VLLM)/bin/python -m pytest -m vllm tests/verl/test_verl_vllm.py $(ARGS)
+	@$(VENV_VLLM)/bin/python -m pytest -m vllm tests/verl/test_verl_vllm.py tests/generation/test_vllm.py $(ARGS)
 
 check: $(TOOLS) ## Style, format, types, layers
 	@$(BIN)/ruff check .

@@ -17,19 +17,20 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from tasks.errors import InputError, StageBusyError
-from tasks.prompts import answer_prompt
-from tasks.records import AnswerKind, Document, Item, Question
+from tasks.prompts import question_prompt
+from tasks.records import AnswerKind, Document, Item, Question, Trials
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 WORK = Path(".work")  # resume state and locks: outside what DVC deletes before it reruns a stage
 ABILITY = "long-context reasoning"  # verl's `ability` column
@@ -37,6 +38,13 @@ DVC_VARIABLE = "DVC_STAGE"  # DVC sets it for the command of a stage
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 AT_FDCWD = -100  # linux/fcntl.h
 RENAME_EXCHANGE = 2  # linux/fs.h
+ROW_GROUP_CHARACTERS = 2**23  # what a writer holds in memory
+ROW_GROUP_ROWS = 2**14
+ROWS_AT_A_TIME = 64  # what a reader holds
+FULL = (os.strerror(errno.ENOSPC), "database or disk is full")  # in words of libraries; the second is SQLite's
+
+ASKED = ("id", "split", "question", "instruction", "options", "answer_kind", "generator", "seed", "difficulty")
+LISTS = (AnswerKind.LIST, AnswerKind.ORDERED_LIST, AnswerKind.SET)
 
 Row = dict[str, Any]
 R = TypeVar("R", bound=BaseModel)
@@ -51,7 +59,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     Raises:
         InputError: the disk is full; `path` is as it was before.
     """
-    with _atomic_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_bytes(data)
 
 
@@ -70,7 +78,7 @@ def write_parquet(path: Path, table: "pa.Table") -> None:
     """Write an Arrow table atomically. The same table gives the same bytes."""
     import pyarrow.parquet as pq
 
-    with _atomic_file(path) as temporary:
+    with atomic_file(path) as temporary:
         pq.write_table(table, temporary)
 
 
@@ -105,7 +113,8 @@ def _plain(value: object) -> object:
 
 
 @contextmanager
-def _atomic_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
+    """Yield a free path for a file that takes the name `path` when the block ends without error."""
     with _space_for(path):
         temporary = _temporary_beside(path)
         try:
@@ -130,7 +139,7 @@ def _space_for(path: Path) -> Iterator[None]:
 def _is_no_space(error: Exception) -> bool:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return True
-    return os.strerror(errno.ENOSPC) in str(error)
+    return any(words in str(error) for words in FULL)
 
 
 def _temporary_beside(path: Path) -> Path:
@@ -207,37 +216,46 @@ def sha256_of(path: Path) -> str:
 # ── parquet ──
 
 
-def write_documents(path: Path, documents: Sequence[Document]) -> None:
-    """Write documents, one row each, columns as in `Document`."""
-    _write_rows(path, [document.model_dump(mode="json") for document in documents], _document_schema())
+class RecordWriter(Generic[R]):
+    """Appends records to a file that appears whole, or not at all."""
+
+    def __init__(self, file: "pq.ParquetWriter", to_row: Callable[[int, R], Row], size: Callable[[R], int]) -> None:
+        self._file = file
+        self._to_row = to_row
+        self._size = size
+        self._rows: list[Row] = []
+        self._characters = 0
+        self.written = 0  # records so far
+
+    def write(self, records: Iterable[R]) -> None:
+        """Append records, drawing them one by one: at most one row group is in memory."""
+        for record in records:
+            self._rows.append(self._to_row(self.written, record))
+            self._characters += self._size(record)
+            self.written += 1
+            if self._characters >= ROW_GROUP_CHARACTERS or len(self._rows) == ROW_GROUP_ROWS:
+                self.flush()
+
+    def flush(self) -> None:
+        """End the row group."""
+        import pyarrow as pa
+
+        if not self._rows:
+            return
+        self._file.write_table(pa.Table.from_pylist(self._rows, schema=self._file.schema))
+        self._rows, self._characters = [], 0
 
 
-def read_documents(path: Path) -> list[Document]:
-    """Read what `write_documents` wrote.
-
-    Raises:
-        InputError: the file is missing, unreadable, lacks a column or holds a wrong value.
-    """
-    return _read_rows(path, _document_schema(), Document.model_validate)
+@contextmanager
+def document_writer(path: Path) -> Iterator[RecordWriter[Document]]:
+    """Write documents as they come, one row each, columns as in `Document`."""
+    with _writer(path, _document_schema(), _document_row, lambda document: len(document.text)) as writer:
+        yield writer
 
 
-def write_questions(path: Path, questions: Sequence[Question]) -> None:
-    """Write questions, one row each, columns as in `Question`; `provenance` is a JSON string."""
-    rows = [{**question.model_dump(mode="json"), "provenance": _provenance(question)} for question in questions]
-    _write_rows(path, rows, _question_schema())
-
-
-def read_questions(path: Path) -> list[Question]:
-    """Read what `write_questions` wrote; errors as in `read_documents`."""
-    return _read_rows(
-        path,
-        _question_schema(),
-        lambda row: Question.model_validate({**row, "provenance": json.loads(row["provenance"])}),
-    )
-
-
-def write_items(path: Path, items: Sequence[Item]) -> None:
-    """Write items in verl's schema, one row each.
+@contextmanager
+def item_writer(path: Path) -> Iterator[RecordWriter[Item]]:
+    """Write items as they come, in verl's schema, one row each.
 
     `prompt` is the answer prompt as one user message, `reward_model.ground_truth` the gold answer (for list
     answers a JSON list), `extra_info` everything else of the `Item`: reading gives it back exactly.
@@ -245,12 +263,55 @@ def write_items(path: Path, items: Sequence[Item]) -> None:
     Raises:
         InputError: an answer that is no list has not exactly one gold string, or provenance is not JSON.
     """
-    _write_rows(path, [_item_row(index, item) for index, item in enumerate(items)], _item_schema())
+    with _writer(path, _item_schema(), _item_row, lambda item: 2 * sum(map(len, item.documents))) as writer:
+        yield writer
+
+
+def write_documents(path: Path, documents: Iterable[Document]) -> None:
+    """All of `document_writer` in one call."""
+    with document_writer(path) as writer:
+        writer.write(documents)
+
+
+def write_items(path: Path, items: Iterable[Item]) -> None:
+    """All of `item_writer` in one call."""
+    with item_writer(path) as writer:
+        writer.write(items)
+
+
+def write_questions(path: Path, questions: Iterable[Question]) -> None:
+    """Write questions, one row each, columns as in `Question`; `provenance` is a JSON string."""
+    with _writer(path, _question_schema(), _question_row, lambda question: len(question.question)) as writer:
+        writer.write(questions)
+
+
+def stream_documents(path: Path) -> Iterator[Document]:
+    """Read what `document_writer` wrote, a few rows at a time.
+
+    Raises:
+        InputError: the file is missing, unreadable or lacks a column; while reading: it holds a wrong value.
+    """
+    return _stream_rows(path, _document_schema(), Document.model_validate)
+
+
+def stream_items(path: Path) -> Iterator[Item]:
+    """Read what `item_writer` wrote; as `stream_documents`."""
+    return _stream_rows(path, _item_schema(), _item_of)
+
+
+def read_documents(path: Path) -> list[Document]:
+    """All of `stream_documents` in memory."""
+    return list(stream_documents(path))
 
 
 def read_items(path: Path) -> list[Item]:
-    """Read what `write_items` wrote; errors as in `read_documents`."""
-    return _read_rows(path, _item_schema(), _item_of)
+    """All of `stream_items` in memory."""
+    return list(stream_items(path))
+
+
+def read_questions(path: Path) -> list[Question]:
+    """Read what `write_questions` wrote; errors as in `stream_documents`."""
+    return list(_stream_rows(path, _question_schema(), _question_of))
 
 
 def _document_schema() -> "pa.Schema":
@@ -276,6 +337,7 @@ def _item_schema() -> "pa.Schema":
         "split": text,
         "id": text,
         "question": text,
+        "instruction": text,
         "options": texts,
         "answer_kind": text,
         "documents": texts,
@@ -288,6 +350,7 @@ def _item_schema() -> "pa.Schema":
         "length_bucket": number,
         "input_tokens": number,
         "checks": texts,
+        "trials": pa.struct(dict.fromkeys(Trials.model_fields, number)),
         "pass_rate": pa.float64(),
     }
     return pa.schema(
@@ -301,9 +364,21 @@ def _item_schema() -> "pa.Schema":
     )
 
 
+def _document_row(_: int, document: Document) -> Row:
+    return document.model_dump(mode="json")
+
+
+def _question_row(_: int, question: Question) -> Row:
+    return {**question.model_dump(mode="json"), "provenance": _provenance(question)}
+
+
+def _question_of(row: Row) -> Question:
+    return Question.model_validate({**row, "provenance": json.loads(row["provenance"])})
+
+
 def _item_row(index: int, item: Item) -> Row:
     question = item.question
-    content = answer_prompt(item.documents, question.question, question.options)
+    content = question_prompt(item.documents, question)
     return {
         "data_source": question.domain.value,
         "prompt": [{"role": "user", "content": content}],
@@ -311,19 +386,7 @@ def _item_row(index: int, item: Item) -> Row:
         "reward_model": {"style": "rule", "ground_truth": _ground_truth(question)},
         "extra_info": {
             "index": index,
-            **question.model_dump(
-                mode="json",
-                include={
-                    "id",
-                    "split",
-                    "question",
-                    "options",
-                    "answer_kind",
-                    "generator",
-                    "seed",
-                    "difficulty",
-                },
-            ),
+            **question.model_dump(mode="json", include=set(ASKED)),
             "evidence_ids": question.document_ids,
             "provenance": _provenance(question),
             **item.model_dump(mode="json", exclude={"question"}),
@@ -333,9 +396,8 @@ def _item_row(index: int, item: Item) -> Row:
 
 def _item_of(row: Row) -> Item:
     extra = dict(row["extra_info"])
-    question_keys = ("id", "split", "question", "options", "answer_kind", "generator", "seed", "difficulty")
     question = Question(
-        **{key: extra.pop(key) for key in question_keys},
+        **{name: extra.pop(name) for name in ASKED},
         domain=row["data_source"],
         gold=_gold(row["reward_model"]["ground_truth"], AnswerKind(row["extra_info"]["answer_kind"])),
         document_ids=extra.pop("evidence_ids"),
@@ -346,7 +408,7 @@ def _item_of(row: Row) -> Item:
 
 
 def _ground_truth(question: Question) -> str:
-    if question.answer_kind is AnswerKind.LIST:
+    if question.answer_kind in LISTS:
         return json.dumps(question.gold, ensure_ascii=False)
     if len(question.gold) != 1:
         raise InputError(
@@ -357,7 +419,7 @@ def _ground_truth(question: Question) -> str:
 
 
 def _gold(ground_truth: str, kind: AnswerKind) -> tuple[str, ...]:
-    return tuple(json.loads(ground_truth)) if kind is AnswerKind.LIST else (ground_truth,)
+    return tuple(json.loads(ground_truth)) if kind in LISTS else (ground_truth,)
 
 
 def _provenance(question: Question) -> str:
@@ -370,42 +432,62 @@ def _provenance(question: Question) -> str:
     return text
 
 
-def _write_rows(path: Path, rows: Sequence[Row], schema: "pa.Schema") -> None:
-    import pyarrow as pa
+@contextmanager
+def _writer(
+    path: Path, schema: "pa.Schema", to_row: Callable[[int, R], Row], size: Callable[[R], int]
+) -> Iterator[RecordWriter[R]]:
+    """`size` estimates a record in characters."""
+    import pyarrow.parquet as pq
 
-    write_parquet(path, pa.Table.from_pylist(list(rows), schema=schema))
-
-
-def _read_rows(path: Path, schema: "pa.Schema", parse: Callable[[Row], R]) -> list[R]:
-    table = _read_table(path, schema)
-    records = []
-    for number, row in enumerate(table.to_pylist()):
-        try:
-            records.append(parse(row))
-        except ValidationError as error:
-            problem = error.errors()[0]
-            column = ".".join(str(part) for part in problem["loc"])
-            raise InputError(
-                f"{path}, row {number}, column {column}: {problem['msg']} (got {problem['input']!r})"
-            ) from error
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{path}, row {number} cannot be read: {error}") from error
-    return records
+    with atomic_file(path) as temporary, pq.ParquetWriter(temporary, schema) as file:
+        writer = RecordWriter(file, to_row, size)
+        yield writer
+        writer.flush()
 
 
-def _read_table(path: Path, schema: "pa.Schema") -> "pa.Table":
-    import pyarrow as pa
+def _stream_rows(path: Path, schema: "pa.Schema", parse: Callable[[Row], R]) -> Iterator[R]:
+    """Open and check at once, parse while reading."""
     import pyarrow.parquet as pq
 
     if not path.is_file():
         raise InputError(f"{path} does not exist; run the stage that makes it")
+    with _readable(path):
+        file = pq.ParquetFile(path)
+    for field in schema:
+        _check_column(path, field, file.schema_arrow)
+
+    def rows() -> Iterator[R]:
+        number = 0
+        with file, _readable(path):
+            for batch in file.iter_batches(ROWS_AT_A_TIME, columns=schema.names):
+                for row in batch.to_pylist():
+                    yield _parsed(row, number, path, parse)
+                    number += 1
+
+    return rows()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
     try:
-        table = pq.read_table(path)
+        yield
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is not a readable parquet file ({error}); remove it and run its stage") from error
-    for field in schema:
-        _check_column(path, field, table.schema)
-    return table.select(schema.names)
+
+
+def _parsed(row: Row, number: int, path: Path, parse: Callable[[Row], R]) -> R:
+    try:
+        return parse(row)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        column = ".".join(str(part) for part in problem["loc"])
+        raise InputError(
+            f"{path}, row {number}, column {column}: {problem['msg']} (got {problem['input']!r})"
+        ) from error
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}, row {number} cannot be read: {error}") from error
 
 
 def _check_column(path: Path, field: "pa.Field", found: "pa.Schema | pa.StructType", parent: str = "") -> None:

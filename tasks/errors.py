@@ -5,6 +5,7 @@ PipelineError
 ├── InputError         a document, dataset or folder that a stage needs cannot be used
 ├── CheckpointError    a model folder is missing, incomplete or not what it claims to be
 ├── StageBusyError     another process holds the stage's lock
+├── BudgetError        what a stage may spend on a model is spent
 ├── DivergedError      entropy or gradient of a training step is not finite
 └── UnsafeQueryError   a SQL statement is not a plain SELECT over the loaded tables
 
@@ -34,6 +35,10 @@ class StageBusyError(PipelineError):
 
 class UnsafeQueryError(PipelineError):
     """A SQL statement is not a single SELECT over the loaded tables."""
+
+
+class BudgetError(PipelineError):
+    """What a stage may spend on a model does not suffice for the next request."""
 
 
 class DivergedError(PipelineError):

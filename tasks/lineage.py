@@ -7,14 +7,14 @@ of every file that still exists whether its content is what the stage read. It e
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tasks.artifacts import read_documents, read_items, sha256_of, write_json
+from tasks.artifacts import read_items, sha256_of, stream_documents, write_json
 from tasks.cli import one_line_errors
 from tasks.errors import CheckpointError, InputError
 from tasks.params import Params
@@ -170,7 +170,7 @@ def _uses(items: Sequence[Item]) -> Counter[str]:
 
 def _add_documents(root: "Tree", items: Sequence[Item]) -> None:
     uses = _uses(items)
-    known = _documents()
+    known = _documents(uses)
     branch = root.add(f"[bold]documents[/]: {len(uses)}")
     for identifier, count in sorted(uses.items()):
         document = known.get(identifier)
@@ -178,8 +178,10 @@ def _add_documents(root: "Tree", items: Sequence[Item]) -> None:
         branch.add(f"{identifier}: {what} [dim]({count} questions)[/]")
 
 
-def _documents() -> dict[str, Document]:
-    return {document.id: document for document in read_documents(DOCUMENTS)} if DOCUMENTS.is_file() else {}
+def _documents(names: Collection[str]) -> dict[str, Document]:
+    """Those of these ids that are in the corpus now."""
+    found = stream_documents(DOCUMENTS) if DOCUMENTS.is_file() else ()
+    return {document.id: document for document in found if document.id in names}
 
 
 def _parent(path: Path, inputs: Mapping[str, Source]) -> Source:

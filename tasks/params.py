@@ -56,12 +56,62 @@ class CorpusParams(Section):
         return self
 
 
-class SynthesisParams(Section):
-    """How many questions each path asks for per split, and how hard."""
+class GrammarWriter(Section):
+    """No model: facts are read, and questions worded, in the tiny profile's closed language."""
 
+    type: Literal["grammar"]
+
+
+class _ModelWriter(Section):
+    """What all models have."""
+
+    context_tokens: Positive  # prompt and reply together
+    max_output_tokens: Positive  # of one reply
+
+    @model_validator(mode="after")
+    def leaves_room(self) -> Self:
+        if 2 * self.max_output_tokens > self.context_tokens:
+            raise ValueError(
+                f"max_output_tokens = {self.max_output_tokens} takes more than half of context_tokens = "
+                f"{self.context_tokens}; lower it, the prompt needs room"
+            )
+        return self
+
+
+class EndpointWriter(_ModelWriter):
+    """A server that speaks OpenAI's protocol; its key is read from the environment variable `key_variable`."""
+
+    type: Literal["openai"]
+    base_url: Annotated[str, Field(pattern=r"^https?://[^@\s]+$")]
+    model: Text
+    key_variable: Text
+    concurrency: Positive  # requests at a time
+    attempts: Positive  # of one request, before it counts as unanswered
+    timeout_seconds: Annotated[Number, Field(gt=0.0)]  # of one attempt
+    input_price: Annotated[Number, Field(ge=0.0)]  # of a million tokens
+    output_price: Annotated[Number, Field(ge=0.0)]
+    budget: Annotated[Number, Field(gt=0.0)] | None  # the most a stage may spend, in the prices' currency
+
+
+class LocalWriter(_ModelWriter):
+    """A model on this machine: a HF folder, or a GGUF file for transformers."""
+
+    type: Literal["transformers", "vllm"]
+    model: Path
+
+
+Writer = Annotated[GrammarWriter | EndpointWriter | LocalWriter, Field(discriminator="type")]
+
+
+class SynthesisParams(Section):
+    """Who writes, how many questions each path asks for per split, and how hard."""
+
+    writer: Writer
     questions_per_domain: Positive  # training split
     test_questions_per_domain: Positive  # per length bucket
     max_hops: Annotated[Positive, Field(ge=2, le=10)]
+    min_documents: Annotated[Positive, Field(ge=2)]  # over which a path is spread
+    schema_votes: Positive  # readings of a document's fields, of which a majority must agree
     self_play_rounds: Positive
     history_size: Positive  # SPELL keeps 3
     solver_votes: Positive  # SPELL asks 8 verifiers
@@ -73,6 +123,9 @@ class FilteringParams(Section):
     grounding_samples: Positive
     robustness_samples: Positive
     near_duplicate_similarity: Share
+    max_answer_tokens: Positive  # SPELL: 40
+    contamination_ngram: Annotated[Positive, Field(ge=4)]  # words
+    benchmarks: Path | None  # a folder of evaluation sets that training must not contain
     pass_rate_bins: Positive
 
 
@@ -265,6 +318,26 @@ class ClusterParams(Section):
         return (self.world_size // backend.pipeline_parallel) % backend.expert_parallel
 
 
+class LocalExecution(Section):
+    """One process on this machine."""
+
+    type: Literal["local"]
+    sampler: Literal["torch", "transformers", "vllm"]  # torch: ours, for Qwen3 on CPUs
+
+
+class RayExecution(Section):
+    """Ray Data: the same work in `workers` processes, with the same rows."""
+
+    type: Literal["ray"]
+    sampler: Literal["torch", "transformers", "vllm"]
+    address: Text | None  # HOST:6379 of a running cluster; null starts Ray on this machine
+    workers: Positive
+    gpus_per_worker: Whole
+
+
+Execution = Annotated[LocalExecution | RayExecution, Field(discriminator="type")]
+
+
 class CurateParams(Section):
     """Difficulty-aware retrospective sampling between stages (QwenLong-L1.5 §4.2; QwenLong-L1 §3.2)."""
 
@@ -313,6 +386,7 @@ class Params(Section):
     seed: Seed
     threads: Positive
     base_model: Path
+    execution: Execution
     corpus: CorpusParams
     synthesis: SynthesisParams
     filtering: FilteringParams

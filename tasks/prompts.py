@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tasks.corpus.grammar import LETTERS
-from tasks.records import Verdict
+from tasks.records import AnswerKind, Question, Verdict
 
 Difficulty = Literal["easy", "hard"]
 EMPTY_MEMORY = "none"
@@ -38,18 +38,27 @@ def join_documents(documents: Sequence[str]) -> str:
     return "\n".join(f"Document {number}: {text}" for number, text in enumerate(documents, 1))
 
 
-def ask(question: str, options: Sequence[str] = ()) -> str:
+def ask(question: str, options: Sequence[str] = (), instruction: str = "") -> str:
     """The question line, with lettered options when there are any. The value precedes its letter."""
-    if not options:
-        return f"Question: {question}"
     listed = ", ".join(f"{option} ({letter})" for option, letter in zip(options, LETTERS, strict=False))
-    return f"Question: {question} Options: {listed}."
+    line = f"Question: {question} Options: {listed}." if options else f"Question: {question}"
+    return f"{line}\n{instruction}" if instruction else line
 
 
-def answer_prompt(documents: Sequence[str], question: str, options: Sequence[str] = ()) -> str:
+def answer_prompt(documents: Sequence[str], question: str, options: Sequence[str] = (), instruction: str = "") -> str:
     """Answer from the full context; without documents the bare question (knowledge grounding check)."""
-    line = ask(question, options)
+    line = ask(question, options, instruction)
     return f"{join_documents(documents)}\n{line}" if documents else line
+
+
+def question_prompt(documents: Sequence[str], question: Question) -> str:
+    """The answer prompt of a question as it is recorded."""
+    return answer_prompt(documents, question.question, question.options, question.instruction)
+
+
+def question_from_memory(memory: str, question: Question) -> str:
+    """The final prompt of a question as it is recorded."""
+    return final_prompt(memory, question.question, question.options, question.instruction)
 
 
 def update_prompt(chunk: str, question: str, memory: str, plan: str) -> str:
@@ -57,9 +66,9 @@ def update_prompt(chunk: str, question: str, memory: str, plan: str) -> str:
     return f"{chunk}\nQuestion: {question}\nMemory: {memory}\nPlan: {plan}\nUpdate the memory."
 
 
-def final_prompt(memory: str, question: str, options: Sequence[str] = ()) -> str:
+def final_prompt(memory: str, question: str, options: Sequence[str] = (), instruction: str = "") -> str:
     """Answer from the final memory; the plan is not shown (QwenLong-L1.5 §4.4)."""
-    return f"Memory: {memory}\n{ask(question, options)}"
+    return f"Memory: {memory}\n{ask(question, options, instruction)}"
 
 
 def propose_prompt(documents: Sequence[str], difficulty: Difficulty, history: Sequence[str]) -> str:
@@ -72,6 +81,26 @@ def propose_prompt(documents: Sequence[str], difficulty: Difficulty, history: Se
 def judge_prompt(question: str, gold: str, answer: str) -> str:
     """Ask whether two answers mean the same."""
     return f"Question: {question}\nReference answer: {gold}\nGiven answer: {answer}\nVerdict?"
+
+
+_FORMS = {
+    AnswerKind.LETTER: "X is the letter of the right option",
+    AnswerKind.NUMBER: "X is a number in digits",
+    AnswerKind.QUANTITY: "X is a number in digits with its unit",
+    AnswerKind.PERCENT: "X is a number in digits with a percent sign",
+    AnswerKind.DATE: "X is the date or period, as in 2023-05 or 2023-05-17",
+    AnswerKind.LIST: "X is all that belongs to the answer, separated by semicolons, or [] if nothing does",
+    AnswerKind.SET: "X is all that belongs to the answer, separated by semicolons, or [] if nothing does",
+    AnswerKind.ORDERED_LIST: "X is all that belongs to the answer, in order, separated by semicolons",
+    AnswerKind.YES_NO: "X is yes or no",
+    AnswerKind.CODE: "X is the code",
+}
+
+
+def instruction(kind: AnswerKind) -> str:
+    """How to state an answer so that it can be found (tasks/rewards/extraction.py)."""
+    form = _FORMS.get(kind, "X is as short as it can be")
+    return f'End with one line: "The answer is X.", where {form}.'
 
 
 _UPDATE = re.compile(r"<memory>(.*?)</memory>\s*<plan>(.*?)</plan>", re.DOTALL)

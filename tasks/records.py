@@ -22,10 +22,18 @@ class Domain(StrEnum):
 class AnswerKind(StrEnum):
     """How an answer is compared with the gold answer (tasks/rewards/rules.py)."""
 
-    LETTER = "letter"
+    LETTER = "letter"  # multiple choice
     NUMBER = "number"
-    LIST = "list"
+    QUANTITY = "quantity"  # a number whose unit must be stated
+    PERCENT = "percent"
+    DATE = "date"  # or a period
+    LIST = "list"  # in any order, repetitions count
+    ORDERED_LIST = "ordered_list"
+    SET = "set"  # in any order, repetitions do not count
     TEXT = "text"
+    YES_NO = "yes_no"
+    CODE = "code"
+    FREE_TEXT = "free_text"
 
 
 class Verdict(StrEnum):
@@ -64,6 +72,7 @@ class Document(Record):
 class Question(Record):
     """A synthesised question with its gold answer, before verification.
 
+    `instruction` says in what form to answer (q_inst of QwenLong-L1.5 §4.4; "" for a model that was taught the form).
     `gold` holds one string for letter, number and text answers and any number (zero included) for lists.
     `document_ids` are the evidence documents; `provenance` says how the answer is known (path, SQL or dialogue).
     """
@@ -71,6 +80,7 @@ class Question(Record):
     id: str
     domain: Domain
     question: str
+    instruction: str = ""
     gold: tuple[str, ...]
     answer_kind: AnswerKind
     options: tuple[str, ...] = ()
@@ -82,11 +92,33 @@ class Question(Record):
     seed: int
 
 
+class Trials(Record):
+    """A model's answers to one question: how many were drawn, how many of these got a verdict, how many were right."""
+
+    correct: int = 0
+    scored: int = 0
+    drawn: int = 0
+
+    @property
+    def rate(self) -> float | None:
+        """Pass rate in 0..1 of the scored answers; None when nothing was scored."""
+        return self.correct / self.scored if self.scored else None
+
+    def __add__(self, other: "Trials") -> "Trials":
+        return Trials(
+            correct=self.correct + other.correct, scored=self.scored + other.scored, drawn=self.drawn + other.drawn
+        )
+
+
+UNTRIED = Trials()
+
+
 class Item(Record):
     """A question on its extended context: what is verified, stored, trained on and evaluated.
 
     `documents` are the full texts in prompt order, evidence and distractors mixed; `length_bucket` is the input
-    limit (tokens) the context was extended for; `input_tokens` counts the whole rendered prompt.
+    limit (tokens) the context was extended for; `input_tokens` counts the whole rendered prompt. `trials` are the
+    base model's answers so far; `pass_rate` is their share of right ones once all were drawn.
     """
 
     question: Question
@@ -95,4 +127,5 @@ class Item(Record):
     length_bucket: int
     input_tokens: int
     checks: tuple[str, ...] = ()
+    trials: Trials = UNTRIED
     pass_rate: float | None = None

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
+GGUF = ".gguf"
 _PLACE = "7CONTENTx7"  # stands for the content while the template is rendered
 
 
@@ -29,26 +30,25 @@ class ChatTokenizer:
         self.pad_id = _known_id(tokenizer.pad_token_id, "pad_token")
 
     @classmethod
-    def load(cls, folder: Path) -> "ChatTokenizer":
-        """Load from a HF folder.
+    def load(cls, path: Path) -> "ChatTokenizer":
+        """Load from a HF folder or a GGUF file.
 
         Raises:
             CheckpointError: no usable tokenizer with a chat template lies there.
         """
-        for name in ("tokenizer.json", "tokenizer_config.json"):
-            if not (folder / name).is_file():
-                raise CheckpointError(f"{folder} holds no {name}; give a HF model folder with a fast tokenizer")
-        from transformers import AutoTokenizer, PreTrainedTokenizerFast
-
         try:
-            tokenizer = AutoTokenizer.from_pretrained(folder)
+            tokenizer = _read_gguf(path) if path.suffix == GGUF else _read_folder(path)
+        except CheckpointError:
+            raise
         except Exception as error:  # the Rust tokenizer raises bare Exception for a broken file
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise CheckpointError(f"{folder} holds no readable tokenizer ({reason}); copy it again") from error
+            raise CheckpointError(f"{path} holds no readable tokenizer ({reason}); copy it again") from error
+        from transformers import PreTrainedTokenizerFast
+
         if not isinstance(tokenizer, PreTrainedTokenizerFast):
-            raise CheckpointError(f"{folder} holds a {type(tokenizer).__name__}; a fast tokenizer is needed")
+            raise CheckpointError(f"{path} holds a {type(tokenizer).__name__}; a fast tokenizer is needed")
         if tokenizer.chat_template is None:
-            raise CheckpointError(f"{folder} has no chat template; add chat_template.jinja")
+            raise CheckpointError(f"{path} has no chat template; add chat_template.jinja")
         return cls(tokenizer)
 
     def __len__(self) -> int:
@@ -58,6 +58,10 @@ class ChatTokenizer:
     def save(self, folder: Path) -> None:
         """Write the tokenizer with its chat template into a HF folder."""
         self._tokenizer.save_pretrained(folder)
+
+    def to_json(self) -> str:
+        """The tokenizer as tokenizer.json has it, control tokens included."""
+        return str(self._tokenizer.backend_tokenizer.to_str())
 
     def encode(self, text: str) -> list[int]:
         """Ids of plain text; control tokens written in it are spelled out."""
@@ -85,6 +89,36 @@ class ChatTokenizer:
         """Text of ids; thinking and memory tags stay visible, padding and end tokens do not."""
         kept = [token for token in ids if token not in (self.end_id, self.pad_id)]
         return str(self._tokenizer.decode(kept, skip_special_tokens=False)).strip()
+
+
+def _read_folder(folder: Path) -> object:
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        if not (folder / name).is_file():
+            raise CheckpointError(f"{folder} holds no {name}; give a HF model folder with a fast tokenizer")
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
+def _read_gguf(path: Path) -> object:
+    """transformers' reading, with what it gets wrong taken from the file's own fields: it takes the start token for the
+    end token, and gives byte-level tokens (the kind that GGUF calls gpt2) a decoder for another kind.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"{path} does not exist; name a .gguf file")
+    from gguf import GGUFReader
+    from tokenizers import decoders
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    fields = GGUFReader(path).fields
+    end = fields["tokenizer.ggml.eos_token_id"].contents()
+    padding = fields.get("tokenizer.ggml.padding_token_id")
+    tokenizer.eos_token = tokenizer.convert_ids_to_tokens(end)
+    tokenizer.pad_token = tokenizer.convert_ids_to_tokens(end if padding is None else padding.contents())
+    if fields["tokenizer.ggml.model"].contents() == "gpt2":
+        tokenizer.backend_tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
 
 
 def _render(tokenizer: "PreTrainedTokenizerFast") -> str:

@@ -12,6 +12,7 @@ HEAVY = {"mlflow", "torch", "transformers"}
 VERBS = {
     "answer",
     "balance",
+    "check",
     "curate",
     "evaluate",
     "ingest",
@@ -28,6 +29,7 @@ COMMANDS = sorted(
     for path in CHECKOUT.glob("tasks/*/*.py")
     if path.stem in VERBS
 )
+WITHOUT_PARAMETERS = {"tasks.base_model.pretrain", "tasks.rewards.check"}
 NEEDED = {
     "tasks.filtering.curate": ["stage1"],
     "tasks.memory.answer": ["--file", "params.yaml", "--question", "Where?"],
@@ -68,7 +70,7 @@ def test_help_is_light(command: str) -> None:
     assert answer.stdout.splitlines()[-1] == "exit 0 []"
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "tasks.base_model.pretrain"])
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in WITHOUT_PARAMETERS])
 def test_bad_parameters_are_refused_before_anything_heavy_loads(command: str) -> None:
     answer = probe(command, *NEEDED.get(command, []), "--params", "no-such-file.yaml")
     assert answer.stdout.splitlines()[-1] == "exit 2 []", answer.stdout + answer.stderr

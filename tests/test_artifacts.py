@@ -20,11 +20,15 @@ from hypothesis import strategies as st
 from tasks import artifacts
 from tasks.artifacts import (
     atomic_folder,
+    document_writer,
+    item_writer,
     read_documents,
     read_items,
     read_questions,
     sha256_of,
     stage_lock,
+    stream_documents,
+    stream_items,
     write_bytes,
     write_documents,
     write_items,
@@ -294,6 +298,45 @@ def test_documents_come_back_exactly(tmp_path: Path) -> None:
         assert read_documents(tmp_path / "x.parquet") == written
 
 
+def test_streams_hold_a_row_group_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "ROW_GROUP_CHARACTERS", 3 * len(DOCUMENT.text))
+    monkeypatch.setattr(artifacts, "ROWS_AT_A_TIME", 2)
+    written = [DOCUMENT.model_copy(update={"id": f"d{number}"}) for number in range(8)]
+    with document_writer(tmp_path / "x.parquet") as writer:
+        writer.write(written[:2])
+        writer.write(iter(written[2:]))
+        assert writer.written == 8
+    file = pq.ParquetFile(tmp_path / "x.parquet")
+    assert [file.metadata.row_group(number).num_rows for number in range(file.num_row_groups)] == [3, 3, 2]
+    stream = stream_documents(tmp_path / "x.parquet")
+    assert [next(stream), *stream] == written
+
+
+def test_the_rows_of_a_group_are_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifacts, "ROW_GROUP_ROWS", 2)
+    with item_writer(tmp_path / "x.parquet") as writer:
+        writer.write([ITEM] * 5)
+    assert pq.ParquetFile(tmp_path / "x.parquet").num_row_groups == 3
+    assert list(stream_items(tmp_path / "x.parquet")) == [ITEM] * 5
+    rows = pq.read_table(tmp_path / "x.parquet").to_pylist()
+    assert [row["extra_info"]["index"] for row in rows] == [0, 1, 2, 3, 4]
+
+
+def test_a_writer_that_fails_changes_nothing(tmp_path: Path) -> None:
+    write_documents(tmp_path / "x.parquet", [DOCUMENT])
+
+    def fail() -> None:
+        with document_writer(tmp_path / "x.parquet") as writer:
+            writer.write([])
+            writer.flush()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert read_documents(tmp_path / "x.parquet") == [DOCUMENT]
+    assert hidden(tmp_path) == []
+
+
 def test_the_same_items_give_the_same_bytes(tmp_path: Path) -> None:
     write_items(tmp_path / "a.parquet", [ITEM])
     write_items(tmp_path / "b.parquet", [ITEM])
@@ -405,9 +448,11 @@ from tasks.artifacts import stage_lock
 with stage_lock("train"):
     print("held", flush=True)
     time.sleep(60)
+    print("woke", flush=True)
 """
 PARENT = f"""
-import subprocess, sys, time
+import os, subprocess, sys, time
+os.environ["DVC_STAGE"] = "train"
 child = subprocess.Popen([sys.executable, "-c", {HOLDER!r}])
 print(child.pid, flush=True)
 time.sleep(60)

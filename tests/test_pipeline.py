@@ -18,9 +18,9 @@ import yaml
 from tasks.params import RL_STAGES, Params, load_params
 
 ROOT = Path(__file__).parents[1]
-# What every command imports and no result depends on: messages, the command line, logging, who trained what.
+# What commands import and no result depends on: messages, the command line, where, logging, who trained what.
 # Parameters are declared value by value instead of by the file that parses them.
-PLUMBING = frozenset({"tasks.errors", "tasks.cli", "tasks.params", "tasks.tracking", "tasks.lineage", "tasks.s3"})
+PLUMBING = frozenset(f"tasks.{name}" for name in ("errors", "cli", "params", "execution", "tracking", "lineage", "s3"))
 VERBS = {"rl": "train"}  # a stage is called as its command's verb; "rl" is the recipe's own word
 BY_NAME = {  # what verl loads by its name
     "tasks.rl.engines.verl.launch": [

@@ -87,13 +87,13 @@ def _even_parts(members: Sequence[Country], most: int) -> Iterator[Sequence[Coun
         yield members[part * len(members) // number : (part + 1) * len(members) // number]
 
 
-def file_drafts(source: SourceFile, cluster: str, limit: int, count: Callable[[str], int]) -> list[Draft]:
-    """A file as documents of at most `limit` tokens; a table of numbers is cut between rows."""
+def file_drafts(source: SourceFile, limit: int, count: Callable[[str], int]) -> list[Draft]:
+    """A file as documents of at most `limit` tokens, a cluster; a table of numbers is cut between rows."""
     parts = [
         (kind, text) for kind, whole in map(_kind_and_text, source.sections) for text in pieces(whole, limit, count)
     ]
     return [
-        Draft(f"{source.path}#{number}", f"{source.path}, part {number}", text, kind, cluster, source.path)
+        Draft(f"{source.path}#{number}", f"{source.path}, part {number}", text, kind, source.path, source.path)
         for number, (kind, text) in enumerate(parts, 1)
     ]
 

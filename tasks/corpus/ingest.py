@@ -4,31 +4,35 @@
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tasks.cli import stage_command
 from tasks.errors import InputError
 from tasks.params import Params
-from tasks.records import Document, Split
+from tasks.records import Split
 
 if TYPE_CHECKING:
     from tasks.corpus.documents import Draft
-    from tasks.corpus.readers import FolderReading
+    from tasks.corpus.readers import FolderReading, SourceFile
+    from tasks.corpus.spool import Spool
 
 DOCUMENTS = Path("data/corpus/documents.parquet")
 METRICS = Path("metrics/ingest.json")
+SPOOL = "spool.sqlite"
 
 
 def run(params: Params) -> None:
     """Read, cut, split, write."""
-    from tasks.artifacts import stage_lock, write_documents, write_json
+    from tasks.artifacts import document_writer, stage_lock, write_json
+    from tasks.corpus.spool import Spool
     from tasks.tracking import stage_run
 
-    with stage_lock("ingest"), stage_run("ingest", params) as tracker:
-        documents, metrics = collect(params)
-        write_documents(DOCUMENTS, documents)
+    with stage_lock("ingest") as folder, stage_run("ingest", params) as tracker, Spool.at(folder / SPOOL) as spool:
+        splits, metrics = collect(params, spool)
+        with document_writer(DOCUMENTS) as writer:
+            writer.write(spool.documents(splits))
         write_json(METRICS, metrics)
         tracker.log_metrics({f"documents/{split}": count for split, count in metrics["documents"].items()}, 0)
         tracker.log_artifact(METRICS)
@@ -36,11 +40,11 @@ def run(params: Params) -> None:
         print(f"skipped {skipped.path}: {skipped.reason}")
     for remark in metrics["remarks"]:
         print(f"{remark.path}: {remark.remark}")
-    print(f"{len(documents)} documents: {DOCUMENTS}")
+    print(f"{writer.written} documents: {DOCUMENTS}")
 
 
-def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:
-    """Return the documents in the order of their ids, and what there is to report.
+def collect(params: Params, spool: "Spool") -> tuple[dict[str, Split], dict[str, Any]]:
+    """Fill the spool; return the split of each cluster of documents, and what there is to report.
 
     Raises:
         InputError: there is no source, the folder cannot be used, or there is too little to split.
@@ -50,20 +54,16 @@ def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:
     from tasks.corpus.readers import FolderReading
     from tasks.corpus.splitting import deal_clusters
 
-    drafts = country_drafts(load_countries(), params.seed) if params.corpus.countries else []
-    reading = FolderReading()
-    if params.corpus.folder is not None:
-        reading, own = _folder_drafts(params, str(params.corpus.folder))
-        drafts += own
-    if not drafts:
+    if params.corpus.countries:
+        spool.add(country_drafts(load_countries(), params.seed))
+    folder = params.corpus.folder
+    reading = FolderReading() if folder is None else _read(folder, params, spool)
+    counts = spool.counts()
+    if not counts:
         raise InputError("no documents: corpus.countries is off and corpus.folder is null; switch one on")
-    counts: dict[str, Counter[str]] = {}
-    for draft in drafts:
-        counts.setdefault(draft.cluster, Counter())[draft.kind] += 1
     splits = deal_clusters(counts, _shares(params), params.seed)
-    documents = sorted((draft.document(splits[draft.cluster]) for draft in drafts), key=lambda document: document.id)
-    return documents, {
-        **_counts(documents, splits),
+    return splits, {
+        **_counts(counts, splits),
         **_reading_counts(reading),
         "skipped_files": reading.skipped,
         "remarks": reading.remarks,
@@ -72,21 +72,39 @@ def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:
     }
 
 
-def _folder_drafts(params: Params, folder: str) -> tuple["FolderReading", list["Draft"]]:
+def _read(folder: str, params: Params, spool: "Spool") -> "FolderReading":
     """Cut files so that a document and its question fit the smallest input limit: at most half of it."""
     from tasks.corpus.documents import file_drafts
-    from tasks.corpus.readers import read_folder
-    from tasks.corpus.splitting import group_near_duplicates
     from tasks.tokenization import ChatTokenizer
 
-    reading = read_folder(folder)
-    clusters = group_near_duplicates(
-        {source.path: source.text for source in reading.files}, params.filtering.near_duplicate_similarity
-    )
     limit = max(1, params.rl.stages["stage1"].max_input_tokens // 2)
-    count: Callable[[str], int] = ChatTokenizer.load(params.base_model).count
-    drafts = [draft for source in reading.files for draft in file_drafts(source, clusters[source.path], limit, count)]
-    return reading, drafts
+    count = ChatTokenizer.load(params.base_model).count
+    return read_files(
+        folder, spool, lambda source: file_drafts(source, limit, count), params.filtering.near_duplicate_similarity
+    )
+
+
+def read_files(
+    folder: str, spool: "Spool", cut: Callable[["SourceFile"], list["Draft"]], similarity: float
+) -> "FolderReading":
+    """Read a source into the spool, each file cut into documents; near-duplicate files are one cluster."""
+    from tasks.corpus.near_duplicates import NearDuplicates
+    from tasks.corpus.readers import read_folder
+
+    near = NearDuplicates(similarity)
+
+    def keep(source: "SourceFile") -> str | None:
+        original = spool.keep(source)
+        if original is None:
+            near.add(source.text)
+            spool.add(cut(source))
+        return original
+
+    reading = read_folder(folder, keep)
+    for number, first in enumerate(near.clusters(spool.text)):
+        if first != number:
+            spool.merge(spool.path(number), into=spool.path(first))
+    return reading
 
 
 def _shares(params: Params) -> dict[Split, float]:
@@ -94,11 +112,15 @@ def _shares(params: Params) -> dict[Split, float]:
     return {"train": 1.0 - development - test, "development": development, "test": test}
 
 
-def _counts(documents: Sequence[Document], splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:
+def _counts(counts: Mapping[str, Mapping[str, int]], splits: Mapping[str, Split]) -> dict[str, dict[str, int]]:
+    documents, kinds = Counter[str](), Counter[str]()
+    for cluster, split in splits.items():
+        documents[split] += sum(counts[cluster].values())
+        kinds.update({f"{kind}/{split}": number for kind, number in counts[cluster].items()})
     return {
-        "documents": dict(Counter(document.split for document in documents)),
-        "clusters": dict(Counter(splits.values())),
-        "kinds": dict(sorted(Counter(f"{document.kind}/{document.split}" for document in documents).items())),
+        "documents": dict(sorted(documents.items())),
+        "clusters": dict(sorted(Counter(splits.values()).items())),
+        "kinds": dict(sorted(kinds.items())),
     }
 
 

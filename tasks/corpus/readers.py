@@ -1,8 +1,7 @@
 """The user's files as clean texts and tables. What cannot be read is listed with its reason."""
 
-import hashlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -64,9 +63,9 @@ class Remark:
 
 @dataclass
 class FolderReading:
-    """What a source holds, how it was read, and what cleaning changed (characters)."""
+    """How a source was read, what was left out, and what cleaning changed (characters)."""
 
-    files: list[SourceFile] = field(default_factory=list)
+    kept: int = 0  # documents of the user's
     skipped: list[SkippedFile] = field(default_factory=list)
     remarks: list[Remark] = field(default_factory=list)
     formats: Counter[str] = field(default_factory=Counter)  # files read, by ending
@@ -83,15 +82,19 @@ class FolderReading:
         return {"empty": empty, "duplicate": duplicate, "unreadable": len(self.skipped) - empty - duplicate}
 
 
-def read_folder(folder: str | Path) -> FolderReading:
-    """Read all files of a folder, a glob or an s3:// prefix, in the order of their names.
+Keep = Callable[[SourceFile], str | None]
+
+
+def read_folder(folder: str | Path, keep: Keep) -> FolderReading:
+    """Read all files of a folder, a glob or an s3:// prefix, one after the other in the order of their names.
+
+    `keep` takes each, or returns the path of one it took before that has the same text.
 
     Raises:
         InputError: the source is missing, unreadable, or holds nothing usable.
         PipelineError: S3 refused or could not be reached, or a library is missing.
     """
     reading = FolderReading()
-    seen: dict[str, str] = {}
     with IsolatedReader() as reader:
         for entry in entries(str(folder)):
             try:
@@ -102,8 +105,8 @@ def read_folder(folder: str | Path) -> FolderReading:
                 continue
             _record(reading, entry.name, extract)
             for part in parts:
-                _keep(part, reading, seen)
-    if not reading.files:
+                _pass_on(part, reading, keep)
+    if not reading.kept:
         raise InputError(f"{folder} holds no readable text ({_reasons(reading)}); add {FORMATS} files")
     return reading
 
@@ -148,7 +151,7 @@ class _Draft:
 
 
 def _parts(extract: Extract, name: str) -> list[_Draft]:
-    """Clean all parts before any is kept: a file is read whole or not at all."""
+    """Clean all parts before any is passed on: a file is read whole or not at all."""
     return [_part(part, name) for part in extract.parts]
 
 
@@ -222,14 +225,13 @@ def _record(reading: FolderReading, name: str, extract: Extract) -> None:
     reading.removed += extract.removed
 
 
-def _keep(draft: _Draft, reading: FolderReading, seen: dict[str, str]) -> None:
-    path, text = draft.source.path, draft.source.text
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    if not text or digest in seen:
-        reading.skipped.append(SkippedFile(path, f"{DUPLICATE}{seen[digest]}" if text else EMPTY))
+def _pass_on(draft: _Draft, reading: FolderReading, keep: Keep) -> None:
+    path = draft.source.path
+    original = keep(draft.source) if draft.source.text else None
+    if original is not None or not draft.source.text:
+        reading.skipped.append(SkippedFile(path, EMPTY if original is None else f"{DUPLICATE}{original}"))
         return
-    seen[digest] = path
-    reading.files.append(draft.source)
+    reading.kept += 1
     reading.remarks += [Remark(path, remark) for remark in draft.remarks]
     reading.replaced += sum(change.replaced for change in draft.changes)
     reading.removed += sum(change.removed for change in draft.changes)

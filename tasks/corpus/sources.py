@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from tasks import s3
@@ -57,24 +57,28 @@ def entries(source: str) -> Iterator[Entry]:
 
 def _folder(folder: Path) -> Iterator[Entry]:
     try:
-        list(folder.iterdir())
+        os.listdir(folder)
     except FileNotFoundError as error:
         raise InputError(f"corpus.folder = {folder} does not exist; {REMEDY}") from error
     except OSError as error:
         raise InputError(f"corpus.folder = {folder} cannot be read ({error.strerror}); {REMEDY}") from error
-    found = [entry for path in _walk(folder) for entry in [_entry(path, path.relative_to(folder))]]
-    yield from sorted(found, key=lambda entry: PurePosixPath(entry.name))
+    for path in _walk(folder):
+        yield _entry(path, path.relative_to(folder))
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Files, links to folders, and folders that are left out or cannot be listed."""
-    unreadable: list[Path] = []
-    for root, folders, files in os.walk(folder, onerror=lambda error: unreadable.append(Path(error.filename))):
-        here = Path(root)
-        ends = [name for name in folders if name in LEFT_OUT or (here / name).is_symlink()]
-        folders[:] = [name for name in folders if name not in ends]
-        yield from (here / name for name in (*ends, *files))
-    yield from unreadable
+    """Files, links to folders, and folders that are left out or cannot be listed, in the order of their names."""
+    try:
+        names = sorted(os.listdir(folder), key=_printable)
+    except OSError:
+        yield folder
+        return
+    for name in names:
+        path = folder / name
+        if os.path.isdir(path) and not path.is_symlink() and name not in LEFT_OUT:
+            yield from _walk(path)
+        else:
+            yield path
 
 
 def _entry(path: Path, name: Path) -> Entry:
@@ -101,11 +105,10 @@ def _printable(name: str) -> str:
 
 def _matches(pattern: str) -> Iterator[Entry]:
     root = _root(pattern)
-    paths = sorted({Path(match) for match in glob.iglob(pattern, recursive=True)})
-    files = [path for path in paths if not path.is_dir()]
-    if not files:
+    found = {str(Path(match)) for match in glob.iglob(pattern, recursive=True) if not Path(match).is_dir()}
+    if not found:
         raise InputError(f"corpus.folder = {pattern} matches no file; {REMEDY}")
-    for path in files:
+    for path in map(Path, sorted(found, key=lambda name: Path(name).parts)):
         yield _entry(path, path.relative_to(root))
 
 

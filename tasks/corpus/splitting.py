@@ -1,5 +1,6 @@
 """Which documents train, tune and test. Clusters are dealt out whole: no region or file is in two splits."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +12,7 @@ from tasks.records import Split
 SPLITS: tuple[Split, ...] = get_args(Split)
 CLUSTER = "cluster"  # counted as a kind of its own, so that no split hangs on one huge cluster
 DEALS = 100  # seeded attempts of which the best balanced one is kept
-PERMUTATIONS = 128  # minhash functions; they only propose pairs, the exact similarity decides
-SLACK = 0.15  # how far the minhash estimate may lie below the wanted similarity
-SHINGLE = 3  # words
+CLUSTERS_DEALT = 200_000  # in all attempts together: very many clusters balance themselves
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -31,12 +30,15 @@ def deal_clusters(counts: Counts, shares: Mapping[Split, float], seed: int) -> d
     """
     rng = random.Random(seed)
     order = sorted(counts)
-    kinds = {cluster: {**counts[cluster], CLUSTER: 1} for cluster in order}
-    deals = []
-    for _ in range(DEALS):
+    kinds = _with_cluster(counts)
+    best: dict[str, Split] = {}
+    least = math.inf
+    for _ in range(max(1, min(DEALS, CLUSTERS_DEALT // max(1, len(order))))):
         rng.shuffle(order)
-        deals.append(_deal(order, kinds, shares))
-    best = min(deals, key=lambda deal: _imbalance(deal, kinds, shares))
+        deal = _deal(order, kinds, shares)
+        imbalance = _imbalance(deal, kinds, shares)
+        if imbalance < least:
+            best, least = deal, imbalance
     empty = [split for split in SPLITS if shares[split] > 0 and split not in best.values()]
     if empty:
         raise InputError(
@@ -44,6 +46,14 @@ def deal_clusters(counts: Counts, shares: Mapping[Split, float], seed: int) -> d
             "(near-duplicates count as one), switch corpus.countries on, or set the share to 0"
         )
     return dict(sorted(best.items()))
+
+
+def _with_cluster(counts: Counts) -> Counts:
+    """Count each cluster as one of a kind of its own. Those that count alike share a mapping: there may be many."""
+    shared: dict[tuple[tuple[str, int], ...], Mapping[str, int]] = {}
+    return {
+        cluster: shared.setdefault(tuple(kinds.items()), {**kinds, CLUSTER: 1}) for cluster, kinds in counts.items()
+    }
 
 
 def _deal(order: Sequence[str], counts: Counts, shares: Mapping[Split, float]) -> dict[str, Split]:
@@ -93,33 +103,3 @@ def _imbalance(deal: Mapping[str, Split], counts: Counts, shares: Mapping[Split,
         for kind, total in totals.items():
             cost += abs(held[kind] / total - shares[split]) + (shares[split] > 0 and held[kind] == 0)
     return cost
-
-
-def group_near_duplicates(texts: Mapping[str, str], similarity: float) -> dict[str, str]:
-    """Name each text's cluster: the first of the texts it resembles, directly or through others.
-
-    Two texts resemble each other when the Jaccard similarity of their word triples is at least `similarity`.
-    """
-    import numpy as np
-    from rensa import RMinHash
-
-    names = list(texts)
-    shingles = [_shingles(texts[name]) for name in names]
-    digests = np.array([h.digest() for h in RMinHash.from_token_sets([sorted(s) for s in shingles], PERMUTATIONS, 0)])
-    leader = list(range(len(names)))
-    for later in range(1, len(names)):
-        estimates = (digests[:later] == digests[later]).mean(axis=1)
-        for earlier in np.flatnonzero(estimates >= similarity - SLACK).tolist():
-            if _jaccard(shingles[earlier], shingles[later]) >= similarity:
-                first, second = sorted((leader[earlier], leader[later]))
-                leader = [first if member == second else member for member in leader]
-    return {name: names[leader[index]] for index, name in enumerate(names)}
-
-
-def _shingles(text: str) -> set[str]:
-    words = text.casefold().split()
-    return {" ".join(words[start : start + SHINGLE]) for start in range(max(1, len(words) - SHINGLE + 1))}
-
-
-def _jaccard(left: set[str], right: set[str]) -> float:
-    return len(left & right) / len(left | right)

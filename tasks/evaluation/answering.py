@@ -10,7 +10,7 @@ from tasks.generation.base import Completion, Generator, Sampling
 from tasks.memory.agent import AgentRun, run_agent
 from tasks.params import Params
 from tasks.progress import Meter
-from tasks.prompts import answer_prompt
+from tasks.prompts import question_prompt
 from tasks.records import Item
 from tasks.rewards.rules import check, extract_answer
 from tasks.tokenization import ChatTokenizer
@@ -60,7 +60,7 @@ def prompt_of(item: Item, window: int, tokenizer: ChatTokenizer) -> Prompt:
     """Render an item for the full-context model, its documents cut in the middle to fit the window."""
 
     def render(documents: Sequence[str]) -> str:
-        return answer_prompt(documents, item.question.question, item.question.options)
+        return question_prompt(documents, item.question)
 
     fitted = fit(item.documents, render, window, tokenizer)
     evidence = {index for index, name in enumerate(item.document_ids) if name in item.question.document_ids}

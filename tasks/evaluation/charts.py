@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 
 from tasks.evaluation.scores import Evaluation
 from tasks.evaluation.sources import Curves, Step
+from tasks.filtering.picture import DOMAIN_COLOURS
 from tasks.merge.metrics import MergeMetrics
 from tasks.params import EntropyControlParams
-from tasks.records import Domain
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -37,7 +37,6 @@ STYLE: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 9,
 }
-DOMAIN_COLOURS = dict(zip(Domain, ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b"), strict=True))
 CHECKPOINT_COLOURS = {
     "base": "#94a3b8",
     "stage1": "#93c5fd",

@@ -6,12 +6,13 @@ top-p; some then read documents many times longer than the window, by memory age
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
-from tasks.artifacts import read_documents, read_items, stage_lock, write_items, write_json
+from tasks.artifacts import read_items, stage_lock, write_items, write_json
 from tasks.checkpoints import check_checkpoint
 from tasks.cli import stage_command
+from tasks.corpus.library import Library
 from tasks.errors import InputError
 from tasks.evaluation.answering import Prompt, Reader, answer, prompt_of, read_long
 from tasks.evaluation.files import LONG_ITEMS, METRICS, REPLIES, TEST_ITEMS, write_replies
@@ -29,6 +30,7 @@ BASE = "base"
 TRAINED = ("stage1", "stage2", "stage3", "memory", "merged", "stage4")
 READS_LONG = (BASE, "memory", "stage4")  # before, the expert, and what merging and stage 4 kept of it
 CHECKPOINTS = Path("checkpoints")
+COUNTED = 1024  # texts whose tokens stay counted
 DOCUMENTS = Path("data/corpus/documents.parquet")
 
 
@@ -68,11 +70,11 @@ def read_held_out(params: Params, tokenizer: ChatTokenizer) -> HeldOut:
     items = read_items(TEST_ITEMS)
     if not items:
         raise InputError(f"{TEST_ITEMS} holds no item; raise synthesis.test_questions_per_domain or corpus.test_share")
-    documents = {document.id: document for document in read_documents(DOCUMENTS) if document.split == "test"}
+    library = Library.open(DOCUMENTS)
     questions = long_questions(items, params.evaluation.long_questions)
-    window, length = params.memory.window, cache(tokenizer.prompt_length)
+    window, length = params.memory.window, lru_cache(COUNTED)(tokenizer.prompt_length)
     long = {
-        tokens: long_items(questions, documents, tokens, length, params.seed)
+        tokens: long_items(questions, library, tokens, length, params.seed)
         for tokens in (multiple * window for multiple in params.evaluation.long_multiples)
     }
     return HeldOut(
@@ -84,17 +86,15 @@ def read_held_out(params: Params, tokenizer: ChatTokenizer) -> HeldOut:
 
 def answer_all(folders: Mapping[str, Path], held_out: HeldOut, params: Params) -> list[Reply]:
     """Load one checkpoint after the other and let it answer everything."""
-    import torch  # not for --help
+    from tasks.generation.models import open_generator  # torch: not for --help
 
-    from tasks.generation.local import LocalGenerator
-
-    torch.set_num_threads(params.threads)
     long_readers = [name for name in folders if name in READS_LONG]
     total = 2 * len(folders) * len(held_out.prompts) + 2 * len(long_readers) * len(held_out.long)
     replies: list[Reply] = []
     with meter("evaluate", total) as progress:
         for name, folder in folders.items():
-            generator, tokenizer = LocalGenerator.load(folder), ChatTokenizer.load(folder)
+            generator = open_generator(folder, params.execution, params.threads)
+            tokenizer = ChatTokenizer.load(folder)
             reader = Reader(name, generator, tokenizer, params, progress)
             replies += answer(reader, held_out.prompts, "greedy", reader.greedy)
             replies += answer(reader, held_out.prompts, "sampled", reader.sampled)

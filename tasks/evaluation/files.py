@@ -10,6 +10,7 @@ from tasks.evaluation.scores import Reply
 TEST_ITEMS = Path("data/verified/test.parquet")
 REPLIES = Path("data/evaluation/replies.parquet")
 LONG_ITEMS = Path("data/evaluation/long.parquet")
+PICTURE = Path("data/verified/questions.png")
 METRICS = Path("metrics/evaluation.json")
 
 

@@ -2,10 +2,11 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from tasks.prompts import answer_prompt
-from tasks.records import Document, Domain, Item, Question
+from tasks.corpus.library import Library
+from tasks.prompts import question_prompt
+from tasks.records import Domain, Item, Question
 from tasks.synthesis.distractors import extend
 
 Count = Callable[[str], int]
@@ -30,7 +31,7 @@ def long_questions(items: Sequence[Item], number: int) -> list[Question]:
 
 def long_items(
     questions: Sequence[Question],
-    documents: Mapping[str, Document],
+    library: Library,
     context_tokens: int,
     prompt_length: Count,
     seed: int,
@@ -40,25 +41,25 @@ def long_items(
     Empty when the held-out documents do not reach that far: repeating them would measure something else.
     `prompt_length` counts the tokens of a rendered prompt; cache it, the same documents come up again.
     """
-    items = [_long_item(question, documents, context_tokens, prompt_length, seed) for question in questions]
+    items = [_long_item(question, library, context_tokens, prompt_length, seed) for question in questions]
     reached = sum(item.input_tokens for item in items)
     return items if reached >= FILLED * context_tokens * len(items) else []
 
 
 def _long_item(
     question: Question,
-    documents: Mapping[str, Document],
+    library: Library,
     context_tokens: int,
     prompt_length: Count,
     seed: int,
 ) -> Item:
     rng = random.Random(f"{seed}/{question.id}/{context_tokens}")
-    ids = extend(question, documents, context_tokens, prompt_length, rng)
-    texts = tuple(documents[identifier].text for identifier in ids)
+    ids = extend(question, library, context_tokens, prompt_length, rng)
+    texts = tuple(library[identifier].text for identifier in ids)
     return Item(
         question=question,
         documents=texts,
         document_ids=tuple(ids),
         length_bucket=context_tokens,
-        input_tokens=prompt_length(answer_prompt(texts, question.question, question.options)),
+        input_tokens=prompt_length(question_prompt(texts, question)),
     )

@@ -1,15 +1,20 @@
 """The report as one HTML file without anything from outside, and as Markdown."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from html import escape
 
 from tasks.evaluation import charts, tables, wording
+from tasks.evaluation.files import PICTURE
 from tasks.evaluation.scores import Evaluation
 from tasks.evaluation.sources import Example, Sources
 from tasks.evaluation.tables import Entry, Grid, words
+from tasks.filtering.funnel import Funnel
 from tasks.params import Params
-from tasks.records import Domain, Question, Verdict
+from tasks.records import Domain, Question, Split, Verdict
 
+HELD_OUT: tuple[Split, ...] = ("development", "test")
+PICTURE_TEXT = "All questions by domain, kept and dropped"
 EXCERPT = 420  # characters of evidence shown with an example
 MARKS = {Verdict.CORRECT: "✓", Verdict.WRONG: "✗", Verdict.UNSCORED: "?"}
 CSS = """
@@ -33,7 +38,7 @@ th, td { text-align: right; padding: 6px 10px; border-bottom: 1px solid var(--li
 th { color: var(--soft); font-weight: 600; font-size: 12.5px; }
 th:first-child, td:first-child { text-align: left; white-space: nowrap; }
 td small { display: block; color: var(--soft); font-size: 11.5px; white-space: nowrap; }
-svg { max-width: 100%; height: auto; display: block; margin: 8px auto; font-family: system-ui, sans-serif; }
+svg, img { max-width: 100%; height: auto; display: block; margin: 8px auto; font-family: system-ui, sans-serif; }
 details { margin-top: 6px; }
 summary { cursor: pointer; color: var(--accent); font-size: 14px; }
 .example { border-top: 1px solid var(--line); padding: 12px 0; }
@@ -92,8 +97,10 @@ def _html_sections(sources: Sources, params: Params) -> Iterator[str]:
     yield _section(
         "Where the questions went",
         wording.funnel(sources.funnel),
-        html_table(tables.funnel(sources.funnel)),
+        html_table(tables.training_funnel(sources.funnel, sources.balance)),
+        *(_held_out_details(sources.funnel, split) for split in HELD_OUT),
         html_table(tables.balance(sources.balance)),
+        _picture(sources.picture),
     )
     yield _section(
         "How the replies look",
@@ -136,8 +143,12 @@ def _markdown_sections(sources: Sources) -> Iterator[str]:
     yield markdown_table(tables.merge_weights(sources.merge))
     yield "## Where the questions went"
     yield wording.funnel(sources.funnel)
-    yield markdown_table(tables.funnel(sources.funnel))
+    yield markdown_table(tables.training_funnel(sources.funnel, sources.balance))
+    for split in HELD_OUT:
+        yield f"Held out, {split}:"
+        yield markdown_table(tables.funnel(sources.funnel, split))
     yield markdown_table(tables.balance(sources.balance))
+    yield f"![{PICTURE_TEXT}]({PICTURE.name})"
     yield "## How the replies look"
     yield markdown_table(tables.replies(evaluation))
     yield "## Examples"
@@ -195,6 +206,16 @@ def _tile(name: str, value: str, text: str) -> str:
 def _domain_details(evaluation: Evaluation, domain: Domain) -> str:
     table = html_table(tables.by_domain_and_length(evaluation, domain))
     return f"<details><summary>{escape(words(domain))} by length</summary>{table}</details>"
+
+
+def _held_out_details(funnel: Funnel, split: Split) -> str:
+    table = html_table(tables.funnel(funnel, split))
+    return f"<details><summary>{escape(split)} questions</summary>{table}</details>"
+
+
+def _picture(png: bytes) -> str:
+    encoded = b64encode(png).decode("ascii")
+    return f'<img alt="{escape(PICTURE_TEXT)}" src="data:image/png;base64,{encoded}">'
 
 
 def _section(title: str, text: str, *blocks: str) -> str:

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.artifacts import stage_lock, write_text
+from tasks.artifacts import stage_lock, write_bytes, write_text
 from tasks.cli import stage_command
-from tasks.evaluation import tables
+from tasks.evaluation import files, tables
 from tasks.evaluation.sources import Sources, read_sources
 from tasks.evaluation.tables import Entry, Grid
 from tasks.params import Params
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MARKDOWN = Path("reports/report.md")
 HTML = Path("reports/report.html")
+PICTURE = HTML.with_name(files.PICTURE.name)  # beside the Markdown, which links it
 LOG_WIDTH = 120  # characters, where the output is no terminal
 
 
@@ -27,6 +28,7 @@ def run(params: Params) -> None:
         sources = read_sources()
         write_text(HTML, html_page(sources, params))
         write_text(MARKDOWN, markdown_page(sources, params))
+        write_bytes(PICTURE, sources.picture)
         tracker.log_artifact(HTML)
         tracker.log_artifact(MARKDOWN)
     show(sources, params)

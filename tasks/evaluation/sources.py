@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from tasks.artifacts import read_items
 from tasks.errors import InputError
-from tasks.evaluation.files import METRICS, REPLIES, TEST_ITEMS, read_replies
+from tasks.evaluation.files import METRICS, PICTURE, REPLIES, TEST_ITEMS, read_replies
 from tasks.evaluation.scores import Evaluation, Reply
 from tasks.filtering.funnel import Funnel
 from tasks.merge.metrics import MergeMetrics
@@ -45,12 +45,15 @@ class Curves(BaseModel):
 
 
 class Balance(BaseModel):
-    """metrics/balance.json: training items per domain and pass-rate bin, from hardest to easiest."""
+    """metrics/balance.json: training items per domain and pass-rate bin, from hardest to easiest; kept ones per
+    generator.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     before: dict[Domain, list[int]]
     after: dict[Domain, list[int]]
+    generators: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Sources:
     curves: Mapping[str, Curves]
     funnel: Funnel
     balance: Balance
+    picture: bytes
     merge: MergeMetrics
     examples: tuple[Example, ...]
 
@@ -84,6 +88,7 @@ def read_sources() -> Sources:
         curves={stage: _read(FOLDER / f"rl-{stage}.json", Curves) for stage in RL_STAGES},
         funnel=_read(FOLDER / "verify.json", Funnel),
         balance=_read(FOLDER / "balance.json", Balance),
+        picture=_bytes(PICTURE),
         merge=_read(FOLDER / "merge.json", MergeMetrics),
         examples=choose_examples(read_items(TEST_ITEMS), read_replies(REPLIES)),
     )
@@ -108,11 +113,16 @@ def _is_greedy_reply(reply: Reply, item: Item) -> bool:
     )
 
 
-def _read(path: Path, kind: type[R]) -> R:
+def _bytes(path: Path) -> bytes:
     try:
-        return TypeAdapter(kind).validate_json(path.read_bytes())
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist; run the stage that writes it first") from error
+
+
+def _read(path: Path, kind: type[R]) -> R:
+    try:
+        return TypeAdapter(kind).validate_json(_bytes(path))
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 from tasks.evaluation.scores import CheckpointScores, Evaluation, Interval, Provenance
 from tasks.evaluation.sources import Balance, Curves
-from tasks.filtering.funnel import Funnel, Outcome
+from tasks.filtering.funnel import Funnel, Stage, cells, stages
 from tasks.merge.metrics import MergeMetrics
-from tasks.records import Domain
+from tasks.records import Domain, Split
 
 LEVELS = "▁▂▃▄▅▆▇█"
 SPARKLINE_WIDTH = 16
@@ -172,23 +172,22 @@ def sparkline(values: Sequence[float]) -> str:
     return "".join(LEVELS[min(len(LEVELS) - 1, int((mean - low) / span * len(LEVELS)))] for mean in means)
 
 
-def funnel(result: Funnel) -> Grid:
-    """Questions per split and outcome of verification, over domains."""
-    outcomes = [outcome for outcome in Outcome if any(row.outcome == outcome for row in result.rows)]
-    counts = {
-        (split, outcome): sum(r.count for r in result.rows if (r.split, r.outcome) == (split, outcome))
-        for split in ("train", "development", "test")
-        for outcome in outcomes
-    }
-    rows = [
-        (
-            Entry(split),
-            Entry(str(sum(counts[split, outcome] for outcome in outcomes))),
-            *(Entry(str(counts[split, outcome])) for outcome in outcomes),
-        )
-        for split in ("train", "development", "test")
-    ]
-    return Grid(("split", "questions", *(words(outcome) for outcome in outcomes)), tuple(rows))
+def funnel(result: Funnel, split: Split) -> Grid:
+    """What remained of a split's questions after each check of verification, by generator and domain."""
+    return _stages(stages(result.rows, split))
+
+
+def training_funnel(result: Funnel, balanced: Balance) -> Grid:
+    """The same for training questions, balancing at the end."""
+    steps = stages(result.rows, "train")
+    domains = {domain: sum(counts) for domain, counts in balanced.after.items()}
+    left = sum(domains.values())
+    return _stages([*steps, Stage("balanced", steps[-1].remaining - left, left, balanced.generators, domains)])
+
+
+def _stages(steps: Sequence[Stage]) -> Grid:
+    header, *rows = cells(steps)
+    return Grid(tuple(header), tuple(tuple(map(Entry, row)) for row in rows))
 
 
 def balance(result: Balance) -> Grid:

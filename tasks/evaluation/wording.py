@@ -65,9 +65,10 @@ def merge(metrics: MergeMetrics) -> str:
 
 
 def funnel(result: Funnel) -> str:
-    """What the two tables count."""
+    """What the tables count."""
+    asked = sum(row.count for row in result.rows if row.split == "train")
     return (
-        f"{result.questions} synthesised questions, {result.kept} kept by verification. Then the training "
-        "questions are balanced: per domain, as many from each bin of the base model's pass rate "
-        "(before → after)."
+        f"{result.questions} synthesised questions, {asked} of them for training; {result.kept} kept by verification. "
+        "The first table says what remains of the training questions after each check that dropped any. Balancing "
+        "takes, per domain, as many from each bin of the base model's pass rate (last table: before → after)."
     )

@@ -9,23 +9,24 @@ own length, far beyond the window, and the re-roll is the memory agent's.
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
-from tasks.artifacts import read_documents, read_items, stage_lock, write_items, write_json
+from tasks.artifacts import read_items, stage_lock, write_items, write_json
 from tasks.checkpoints import check_checkpoint
 from tasks.cli import stage_command
+from tasks.corpus.library import Library
 from tasks.errors import InputError
 from tasks.filtering.retrospective import Choice, Reason, Rerolled, in_turn, select
 from tasks.filtering.trials import PROMPTS_PER_CALL, Examiner, Trials, sampling_of, seed_of, tally
 from tasks.params import RL_STAGES, Params, StageParams
 from tasks.progress import meter
-from tasks.prompts import answer_prompt
-from tasks.records import Document, Domain, Item
+from tasks.prompts import question_prompt
+from tasks.records import Domain, Item
 from tasks.synthesis.distractors import extend
 from tasks.tokenization import ChatTokenizer
 from tasks.tracking import stage_run
@@ -42,6 +43,7 @@ START = {
     "stage4": "merged",
 }  # stage1: the base model
 GROWING: tuple[StageName, ...] = ("stage1", "stage2", "stage3")
+COUNTED = 1024  # texts whose tokens stay counted
 MEMORY_POOL = 1.5  # candidates per memory question: a trajectory costs as many generations as it has chunks
 
 
@@ -108,8 +110,8 @@ def pool_of(name: StageName, items: Sequence[Item], params: Params, tokenizer: C
     """The items that fit the stage, by length."""
     limit = params.rl.stages[name].max_input_tokens
     if name == "memory":
-        documents = {document.id: document for document in read_documents(DOCUMENTS)}
-        return Pool(tuple(lengthen(items, documents, params, tokenizer.prompt_length)), ())
+        library = Library.open(DOCUMENTS)
+        return Pool(tuple(lengthen(items, library, params, tokenizer.prompt_length)), ())
     lower = 0 if name == "stage4" else _shorter_limit(limit, params)
     return Pool(
         fresh=tuple(item for item in items if lower < item.input_tokens <= limit),
@@ -117,25 +119,20 @@ def pool_of(name: StageName, items: Sequence[Item], params: Params, tokenizer: C
     )
 
 
-def lengthen(
-    items: Sequence[Item], documents: Mapping[str, Document], params: Params, count: Callable[[str], int]
-) -> list[Item]:
+def lengthen(items: Sequence[Item], library: Library, params: Params, count: Callable[[str], int]) -> list[Item]:
     """Memory candidates: questions of every domain in turn, on contexts of the memory stage's length."""
     stage = params.rl.stages["memory"]
     shuffled = random.Random(f"{params.seed}/curate/memory").sample(items, len(items))
     chosen = in_turn(shuffled, int(stage.questions * MEMORY_POOL), lambda item: item.question.domain)
-    counted = lru_cache(maxsize=None)(count)
-    return [_lengthened(item, documents, stage.max_input_tokens, params.seed, counted) for item in chosen]
+    counted = lru_cache(maxsize=COUNTED)(count)
+    return [_lengthened(item, library, stage.max_input_tokens, params.seed, counted) for item in chosen]
 
 
 def reroll(name: StageName, pool: Pool, params: Params, checkpoint: Path, tokenizer: ChatTokenizer) -> Rolls:
     """Mean reward of every item of the pool under the stage's limits."""
-    import torch  # seconds to import: not for --help
+    from tasks.generation.models import open_generator  # torch takes seconds to import: not for --help
 
-    from tasks.generation.local import LocalGenerator
-
-    torch.set_num_threads(params.threads)
-    generator = LocalGenerator.load(checkpoint)
+    generator = open_generator(checkpoint, params.execution, params.threads)
     items = [*pool.fresh, *pool.earlier]
     with meter(f"curate {name}", max(1, len(items))) as progress:
         examiner = Examiner(generator, tokenizer, lambda done: progress.advance(done, "items"))
@@ -229,13 +226,11 @@ def _shorter_limit(limit: int, params: Params) -> int:
     return max((other for other in limits if other < limit), default=0)
 
 
-def _lengthened(
-    item: Item, documents: Mapping[str, Document], limit: int, seed: int, count: Callable[[str], int]
-) -> Item:
+def _lengthened(item: Item, library: Library, limit: int, seed: int, count: Callable[[str], int]) -> Item:
     question = item.question
-    ids = extend(question, documents, limit, count, random.Random(f"{seed}/lengthen/{question.id}"))
-    texts = tuple(documents[name].text for name in ids)
-    length = count(answer_prompt(texts, question.question, question.options))
+    ids = extend(question, library, limit, count, random.Random(f"{seed}/lengthen/{question.id}"))
+    texts = tuple(library[name].text for name in ids)
+    length = count(question_prompt(texts, question))
     changes = {"documents": texts, "document_ids": ids, "length_bucket": limit, "input_tokens": length}
     return item.model_copy(update=changes)
 

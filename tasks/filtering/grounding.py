@@ -51,3 +51,16 @@ def judge_grounding(correct: int, drawn: int, samples: int, chance: float) -> Gr
     if correct + (samples - drawn) < threshold:
         return Grounding.GROUNDED
     return Grounding.UNDECIDED
+
+
+def samples_wanted(correct: int, drawn: int, samples: int, chance: float) -> int:
+    """How many answers to draw next: the fewest that can make the decision final, 0 once it is.
+
+    So none is drawn in vain. Where a single right answer decides, that would be one at a time, mostly in vain: then as
+    many as there are, up to the wrong ones that decide.
+    """
+    if judge_grounding(correct, drawn, samples, chance) is not Grounding.UNDECIDED:
+        return 0
+    right = drop_threshold(samples, chance) - correct
+    wrong = samples - drawn - right + 1
+    return min(wrong, max(1, drawn)) if right == 1 else min(wrong, right)

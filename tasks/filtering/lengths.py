@@ -1,7 +1,8 @@
 """Which length each question's context gets: the input limits of stages 1–3, dealt out evenly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
+from tasks.filtering.contamination import digest
 from tasks.params import Params
 
 
@@ -30,3 +31,16 @@ def deal(shortest: Sequence[int], limits: Sequence[int]) -> list[int | None]:
 def bucket_of(input_tokens: int, limits: Sequence[int]) -> int | None:
     """The smallest limit that holds a prompt; None when it exceeds all."""
     return min((limit for limit in limits if input_tokens <= limit), default=None)
+
+
+def remembered(count: Callable[[str], int]) -> Callable[[str], int]:
+    """Count the tokens of each text once, keeping its digest instead of the text: documents are large."""
+    known: dict[bytes, int] = {}
+
+    def counted(text: str) -> int:
+        key = digest(text)
+        if key not in known:
+            known[key] = count(text)
+        return known[key]
+
+    return counted

@@ -18,3 +18,11 @@ def pass_at_k(samples: int, correct: int, k: int) -> float:
     if samples < k:
         raise ValueError(f"pass@{k} needs at least {k} samples, not {samples}; draw more or lower k")
     return 1 - comb(samples - correct, k) / comb(samples, k)
+
+
+def samples_wanted(correct: int, drawn: int, samples: int) -> int:
+    """How many answers to draw next: none after a right one, else as many as there are, 1, 1, 2, 4, … up to all.
+
+    Little is drawn where little decides, and a question that is never right takes few calls.
+    """
+    return 0 if correct else min(max(1, drawn), samples - drawn)

@@ -1,30 +1,41 @@
 """Asking a model: n samples of each question, and how many were right."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tasks.generation.base import Generator, Sampling
 from tasks.params import Params
-from tasks.prompts import answer_prompt
-from tasks.records import Item, Question, Verdict
+from tasks.prompts import question_prompt
+from tasks.records import UNTRIED, Item, Question, Trials, Verdict
 from tasks.rewards.rules import check
 from tasks.tokenization import ChatTokenizer
+
+__all__ = ["Exam", "Examiner", "Trials", "sampling_of", "seed_of", "tally"]
 
 PROMPTS_PER_CALL = 64
 
 
 @dataclass(frozen=True)
-class Trials:
-    """Right answers among the samples that got a verdict; unscored ones are in neither number."""
+class Exam:
+    """A prompt that is asked until its answers decide.
 
-    correct: int = 0
-    scored: int = 0
+    Each sample has a seed of its own, `seed` with the sample's number: it is the same whether or not others are drawn,
+    so an exam may stop early, and be taken up again where it stopped.
 
-    @property
-    def rate(self) -> float | None:
-        """Pass rate in 0..1; None when nothing was scored."""
-        return self.correct / self.scored if self.scored else None
+    Attributes:
+        sampling: of one sample.
+        wanted: how many samples to draw next, by those so far; 0 ends the exam.
+        trials: what was drawn before.
+    """
+
+    question: Question
+    prompt: str
+    sampling: Sampling
+    seed: str
+    wanted: Callable[[Trials], int]
+    trials: Trials = UNTRIED
 
 
 @dataclass(frozen=True)
@@ -49,14 +60,39 @@ class Examiner:
 
     def ask_items(self, items: Sequence[Item], sampling: Sampling, seed: str) -> list[Trials]:
         """Sample items on their full contexts."""
-        prompts = [answer_prompt(item.documents, item.question.question, item.question.options) for item in items]
+        prompts = [question_prompt(item.documents, item.question) for item in items]
         return self.ask(prompts, [item.question for item in items], sampling, seed)
+
+    def examine(self, exams: Sequence[Exam]) -> list[Trials]:
+        """Draw for each exam until it wants no more; all that want some share a call. Return what there is then."""
+        trials = [exam.trials for exam in exams]
+        prompts = [self.tokenizer.prompt_ids(exam.prompt) for exam in exams]
+        while calls := _next_samples(exams, trials):
+            for sampling, samples in calls.items():
+                seeds = [seed_of(f"{exams[place].seed}/{number}") for place, number in samples]
+                groups = self.generator.generate([prompts[place] for place, _ in samples], sampling, seeds)
+                for (place, _), (reply,) in zip(samples, groups, strict=True):
+                    trials[place] += tally([check(reply.text, reply.finish, exams[place].question)])
+        self.advance(len(exams))
+        return trials
+
+
+def _next_samples(exams: Sequence[Exam], trials: Sequence[Trials]) -> dict[Sampling, list[tuple[int, int]]]:
+    """The samples that are wanted next (place of the exam, number of its sample), by how they are drawn."""
+    found: dict[Sampling, list[tuple[int, int]]] = defaultdict(list)
+    for place, (exam, so_far) in enumerate(zip(exams, trials, strict=True)):
+        last = so_far.drawn + exam.wanted(so_far)
+        if last > so_far.drawn:
+            found[exam.sampling] += [(place, number) for number in range(so_far.drawn, last)]
+    return found
 
 
 def tally(verdicts: Iterable[Verdict]) -> Trials:
     """Count verdicts."""
-    scored = [verdict for verdict in verdicts if verdict is not Verdict.UNSCORED]
-    return Trials(sum(verdict is Verdict.CORRECT for verdict in scored), len(scored))
+    known = list(verdicts)
+    return Trials(
+        correct=known.count(Verdict.CORRECT), scored=len(known) - known.count(Verdict.UNSCORED), drawn=len(known)
+    )
 
 
 def sampling_of(params: Params, output_tokens: int, samples: int) -> Sampling:

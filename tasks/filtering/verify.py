@@ -1,62 +1,60 @@
 """Verify the questions and give each its extended context: data/verified/ and metrics/verify.json.
 
-QwenLong-L1.5 §3.4. In this order, the cheap checks first: evidence within the question's split,
-near-duplicates, a context of a dealt length, knowledge grounding, contextual robustness. The extended context
-is what is stored.
+QwenLong-L1.5 §3.4. In this order, the cheap checks first. Of all questions at once: evidence within the question's
+split, answer length, near-duplicates, evaluation sets, answers that can be guessed. Then question by question, in
+batches on one machine or many: a context of a dealt length, knowledge grounding, contextual robustness. The extended
+context is what is stored. Documents are read from disk when needed, and items are written as they come.
 
 Only training questions are tested for robustness. Dropping held-out questions that the base model never
 solves would raise its score and lower every gain: the evaluation would be biased by the model it measures.
 Held-out questions get the checks that no model's reading ability enters: splits, duplicates, and knowledge
 without documents.
 
-Robustness draws all its samples although one right answer decides: the pass rates feed the difficulty bins,
-and a rate taken at the first success would be biased. Grounding needs only the decision and stops when it is
-final.
+Both checks that ask the model stop as soon as the decision is final. A pass rate taken then would be biased: balance
+draws the rest of the kept items' answers.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import partial
 from math import ceil
 from pathlib import Path
-from typing import get_args
 
-from tasks.artifacts import read_documents, read_questions, stage_lock, write_items, write_json
+from tasks.artifacts import RecordWriter, item_writer, read_questions, stage_lock, write_json, write_parquet, write_text
 from tasks.checkpoints import check_checkpoint
 from tasks.cli import stage_command
+from tasks.corpus.library import Library
 from tasks.errors import InputError
-from tasks.filtering.contamination import check_splits, leak_of
-from tasks.filtering.deduplication import near_duplicates
-from tasks.filtering.funnel import Fate, Outcome, funnel, table
-from tasks.filtering.grounding import Grounding, judge_grounding
-from tasks.filtering.guessing import answer_shares, guess_rate
-from tasks.filtering.lengths import bucket_of, buckets, deal
-from tasks.filtering.robustness import pass_at_k
-from tasks.filtering.trials import Examiner, Trials, sampling_of
+from tasks.execution import run_batches
+from tasks.filtering.contamination import survey
+from tasks.filtering.examination import Assignment, EvidenceLengths, Examined, Verifier, batches
+from tasks.filtering.funnel import SPLITS, Fate, Funnel, Outcome, Tally, markdown, stages, table
+from tasks.filtering.guessing import answer_shares
+from tasks.filtering.lengths import buckets, deal
+from tasks.filtering.screening import screen
 from tasks.params import Params
 from tasks.progress import meter
-from tasks.prompts import answer_prompt
-from tasks.records import Document, Domain, Item, Question, Split
-from tasks.synthesis.distractors import extend
+from tasks.records import Domain, Item, Question, Split
 from tasks.tokenization import ChatTokenizer
-from tasks.tracking import stage_run
+from tasks.tracking import Tracker, stage_run
 
 DOCUMENTS = Path("data/corpus/documents.parquet")
 SYNTHESIZED = Path("data/synthesized")
 VERIFIED = Path("data/verified")
+FATES = VERIFIED / "fates.parquet"
+FUNNEL = VERIFIED / "funnel.md"
+PICTURE = VERIFIED / "questions.png"
 METRICS = Path("metrics/verify.json")
-GROUNDING_ROUND = 4  # samples between two looks at the decision
-CHECKED = ("splits", "near_duplicates", "grounding")
-
-Count = Callable[[str], int]
 
 
 @dataclass(frozen=True)
-class Sieved:
-    """What passed a check, and the fates of the rest."""
+class Dealt:
+    """Questions with a length for each, and the fates of those that fit none."""
 
-    items: tuple[Item, ...]
+    assignments: tuple[Assignment, ...]
     dropped: tuple[Fate, ...]
 
 
@@ -64,27 +62,16 @@ def run(params: Params) -> None:
     """The verification stage."""
     with stage_lock("verify"), stage_run("verify", params) as tracker:
         check_checkpoint(params.base_model)
-        documents = {document.id: document for document in read_documents(DOCUMENTS)}
-        check_splits(documents.values())
+        library = Library.open(DOCUMENTS)
         questions = read_synthesized(SYNTHESIZED)
-        tokenizer = ChatTokenizer.load(params.base_model)
-        kept, dropped = screen(questions, documents, params.filtering.near_duplicate_similarity)
-        extended = extend_all(kept, documents, params, tokenizer.prompt_length)
-        grounded, robust = examine(extended.items, params, tokenizer)
-        fates = [*dropped, *extended.dropped, *grounded.dropped, *robust.dropped]
-        fates += [Fate(item.question, Outcome.KEPT) for item in robust.items]
-        check_domains(fates, params)
-        for split in get_args(Split):
-            items = [item for item in robust.items if item.question.split == split]
-            write_items(VERIFIED / f"{split}.parquet", items)
-        result = funnel(fates, robust.items)
-        write_json(METRICS, result)
-        counts = {f"{row.split}/{row.domain}/{row.outcome}": row.count for row in result.rows}
-        tracker.log_metrics(counts, step=0)
-        tracker.log_artifact(METRICS)
-    from rich.console import Console
-
-    Console().print(table(result))
+        count = ChatTokenizer.load(params.base_model).count
+        left, screened = screen(questions, survey(library.stream()), params.filtering, count)
+        dealt = assign(left, library, params)
+        fates = [*screened, *dealt.dropped]
+        tally = examine(dealt.assignments, fates, library, params)
+        write_fates(FATES, fates)
+        write_json(METRICS, tally.funnel())
+        report(tally.funnel(), fates, params.seed, tracker)
 
 
 def read_synthesized(folder: Path) -> list[Question]:
@@ -99,110 +86,115 @@ def read_synthesized(folder: Path) -> list[Question]:
     return sorted(questions, key=lambda question: question.id)
 
 
-def screen(
-    questions: Sequence[Question], documents: Mapping[str, Document], similarity: float
-) -> tuple[list[Question], list[Fate]]:
-    """Drop questions whose evidence leaves their split, then near-duplicates within a split."""
-    leaks = {question.id: leak_of(question, documents) for question in questions}
-    dropped = [Fate(question, Outcome(leak)) for question in questions if (leak := leaks[question.id])]
-    sound = [question for question in questions if leaks[question.id] is None]
-    repeats = {
-        name
-        for split in get_args(Split)
-        for name in near_duplicates([one for one in sound if one.split == split], similarity)
-    }
-    dropped += [Fate(question, Outcome.NEAR_DUPLICATE) for question in sound if question.id in repeats]
-    return [question for question in sound if question.id not in repeats], dropped
-
-
-def extend_all(
-    questions: Sequence[Question], documents: Mapping[str, Document], params: Params, count: Count
-) -> Sieved:
-    """Give every question a context of a dealt length; lengths are even per split and domain."""
-    limits = list(buckets(params))
-    counted = lru_cache(maxsize=None)(count)
-    items: list[Item] = []
+def assign(questions: Sequence[Question], library: Library, params: Params) -> Dealt:
+    """Deal the lengths, evenly per split and domain; those of one length follow one another, which samples best."""
+    lengths = run_batches(partial(EvidenceLengths, params, library), batches(questions), params.execution)
+    shortest = dict(zip((one.id for one in questions), (each for batch in lengths for each in batch), strict=True))
+    shares = answer_shares(questions)
+    assignments: list[Assignment] = []
     dropped: list[Fate] = []
     for (split, domain), group in _groups(questions).items():
         random.Random(f"{params.seed}/deal/{split}/{domain}").shuffle(group)
-        shortest = [counted(_prompt(question, documents, question.document_ids)) for question in group]
-        for question, limit in zip(group, deal(shortest, limits), strict=True):
-            item = limit and _extended(question, documents, limit, counted, params)
-            if item:
-                items.append(item)
-            else:
+        limits = deal([shortest[question.id] for question in group], list(buckets(params)))
+        for question, limit in zip(group, limits, strict=True):
+            if limit is None:
                 dropped.append(Fate(question, Outcome.EVIDENCE_TOO_LONG))
-    return Sieved(tuple(items), tuple(dropped))
+            else:
+                assignments.append(Assignment(question, limit, shares.get(question.id, 0.0)))
+    return Dealt(tuple(sorted(assignments, key=lambda assigned: assigned.limit)), tuple(dropped))
 
 
-def examine(items: Sequence[Item], params: Params, tokenizer: ChatTokenizer) -> tuple[Sieved, Sieved]:
-    """Both checks that need the base model."""
-    import torch  # seconds to import: not for --help
-
-    from tasks.generation.local import LocalGenerator
-
-    torch.set_num_threads(params.threads)
-    generator = LocalGenerator.load(params.base_model)
-    rounds = -(-params.filtering.grounding_samples // GROUNDING_ROUND)
-    with meter("verify: grounding, at most", max(1, rounds * len(items))) as progress:
-        examiner = Examiner(generator, tokenizer, lambda prompts: progress.advance(prompts, "prompts"))
-        grounded = ground(items, params, examiner)
-    with meter("verify: robustness", max(1, len(grounded.items))) as progress:
-        examiner = Examiner(generator, tokenizer, lambda prompts: progress.advance(prompts, "prompts"))
-        return grounded, withstand(grounded.items, params, examiner)
-
-
-def ground(items: Sequence[Item], params: Params, examiner: Examiner) -> Sieved:
-    """Drop questions that the model answers without documents more often than guessing explains."""
-    shares = answer_shares([item.question for item in items])
-    chances = [max(guess_rate(item), shares.get(item.question.id, 0.0)) for item in items]
-    samples = params.filtering.grounding_samples
-    correct = [0] * len(items)
-    verdicts = [Grounding.UNDECIDED] * len(items)
-    for drawn in range(0, samples, GROUNDING_ROUND):
-        size = min(GROUNDING_ROUND, samples - drawn)
-        open_ = [index for index, verdict in enumerate(verdicts) if verdict is Grounding.UNDECIDED]
-        asked = [items[index].question for index in open_]
-        prompts = [answer_prompt((), question.question, question.options) for question in asked]
-        sampling = sampling_of(params, max(buckets(params).values()), size)
-        trials = examiner.ask(prompts, asked, sampling, f"{params.seed}/grounding/{drawn}")
-        for index, trial in zip(open_, trials, strict=True):
-            correct[index] += trial.correct
-            verdicts[index] = judge_grounding(correct[index], drawn + size, samples, chances[index])
-    grounded = {True: Outcome.KEPT, False: Outcome.UNGROUNDED}
-    return _sieve(items, [grounded[verdict is Grounding.GROUNDED] for verdict in verdicts])
+def examine(assignments: Sequence[Assignment], fates: list[Fate], library: Library, params: Params) -> Tally:
+    """Examine all, write what is kept and add every fate to `fates`. Nothing appears where a domain is too small."""
+    tally = Tally()
+    for fate in fates:
+        tally.add(fate)
+    with ExitStack() as stack, meter("verify", max(1, len(assignments))) as progress:
+        writers = {split: stack.enter_context(item_writer(VERIFIED / f"{split}.parquet")) for split in SPLITS}
+        results = run_batches(partial(Verifier, params, library), batches(assignments), params.execution)
+        for batch in results:
+            for examined in batch:
+                record(examined, tally, writers)
+            fates += [examined.fate for examined in batch]
+            progress.advance(len(batch), "questions")
+        check_domains(tally, params)
+    return tally
 
 
-def withstand(items: Sequence[Item], params: Params, examiner: Examiner) -> Sieved:
-    """Measure the pass rate of training items on their contexts and drop those with pass@k = 0."""
-    trials: dict[str, Trials] = {}
-    for limit, output in buckets(params).items():
-        asked = [item for item in items if item.length_bucket == limit and item.question.split == "train"]
-        sampling = sampling_of(params, output, params.filtering.robustness_samples)
-        found = examiner.ask_items(asked, sampling, f"{params.seed}/robustness/{limit}")
-        trials.update({item.question.id: trial for item, trial in zip(asked, found, strict=True)})
-    measured = [_with_rate(item, trials.get(item.question.id)) for item in items]
-    return _sieve(measured, [_robustness(trials.get(item.question.id)) for item in items])
+def record(examined: Examined, tally: Tally, writers: Mapping[Split, RecordWriter[Item]]) -> None:
+    """Count a question, and write its item if it is kept."""
+    tally.add(examined.fate)
+    tally.add_samples("grounding", examined.grounding.drawn)
+    tally.add_samples("robustness", examined.robustness.drawn)
+    if examined.item:
+        tally.add_item(examined.item)
+        writers[examined.question.split].write([examined.item])
 
 
-def check_domains(fates: Sequence[Fate], params: Params) -> None:
+def check_domains(tally: Tally, params: Params) -> None:
     """Refuse a corpus too small to fill one training batch of a domain, or to test it.
 
     Raises:
         InputError: names the domain, the count and the remedy.
     """
     weights = params.rl.domain_weights
+    needs: tuple[tuple[Split, int], ...]
     for domain in (domain for domain in Domain if weights.get(domain, 0.0) > 0):
         quota = ceil(params.rl.batch_prompts * weights[domain] / sum(weights.values()))
-        for split, need in (("train", quota), ("test", 1)):
-            asked = [fate for fate in fates if (fate.question.split, fate.question.domain) == (split, domain)]
-            kept = sum(fate.outcome is Outcome.KEPT for fate in asked)
+        needs = (("train", quota), ("test", 1))
+        for split, need in needs:
+            kept = tally.number(split, domain, Outcome.KEPT)
             if kept < need:
                 raise InputError(
-                    f"domain {domain} has {kept} verified {split} questions of {len(asked)} synthesised and "
-                    f"needs {need}; add documents to the corpus (corpus.folder), raise "
+                    f"domain {domain} has {kept} verified {split} questions of {tally.number(split, domain)} "
+                    f"synthesised and needs {need}; add documents to the corpus (corpus.folder), raise "
                     f"synthesis.questions_per_domain, or set rl.domain_weights.{domain} to 0"
                 )
+
+
+def write_fates(path: Path, fates: Sequence[Fate]) -> None:
+    """A row for every question: what became of it, and why."""
+    import pyarrow as pa
+
+    rows = [
+        {
+            **fate.question.model_dump(mode="json", include={"id", "split", "domain", "generator", "question"}),
+            "outcome": fate.outcome.value,
+            "detail": fate.detail,
+        }
+        for fate in fates
+    ]
+    write_parquet(path, pa.Table.from_pylist(rows))
+
+
+def report(result: Funnel, fates: Sequence[Fate], seed: int, tracker: Tracker) -> None:
+    """The funnel in the terminal, in MLflow and beside the data, with a picture of the questions."""
+    from rich.console import Console
+
+    from tasks.filtering.picture import draw_questions
+
+    found = {split: stages(result.rows, split) for split in SPLITS}
+    write_text(FUNNEL, "\n".join(f"## {split}\n\n{markdown(steps)}" for split, steps in found.items()))
+    remark = draw_questions(PICTURE, fates, seed)
+    tracker.log_metrics(figures(result), step=0)
+    for path in (METRICS, FUNNEL, PICTURE):
+        tracker.log_artifact(path)
+    console = Console()
+    for split, steps in found.items():
+        console.print(table(steps, f"{split} questions"))
+    console.print(remark)
+
+
+def figures(result: Funnel) -> dict[str, float]:
+    """The counts for MLflow: of every outcome, and of the training questions that remain after each check."""
+    counts: Counter[str] = Counter()
+    for row in result.rows:
+        counts[f"{row.split}/{row.domain}/{row.outcome}"] += row.count
+    for number, stage in enumerate(stages(result.rows, "train")):
+        counts[f"funnel/{number}_{stage.name}"] = stage.remaining
+        counts.update({f"funnel/{number}_{stage.name}/{name}": left for name, left in stage.generators.items()})
+    counts.update({f"samples/{check}": number for check, number in result.samples.items()})
+    return dict(counts)
 
 
 def _groups(questions: Sequence[Question]) -> dict[tuple[Split, Domain], list[Question]]:
@@ -210,54 +202,6 @@ def _groups(questions: Sequence[Question]) -> dict[tuple[Split, Domain], list[Qu
     for question in questions:
         groups.setdefault((question.split, question.domain), []).append(question)
     return groups
-
-
-def _extended(
-    question: Question, documents: Mapping[str, Document], limit: int, count: Count, params: Params
-) -> Item | None:
-    """The item on its context. Its bucket is the smallest that holds it: a small corpus cannot fill all."""
-    rng = random.Random(f"{params.seed}/extend/{question.id}")
-    ids = extend(question, documents, limit, count, rng)
-    length = count(_prompt(question, documents, ids))
-    bucket = bucket_of(length, list(buckets(params)))
-    if bucket is None:
-        return None
-    return Item(
-        question=question,
-        documents=tuple(documents[name].text for name in ids),
-        document_ids=tuple(ids),
-        length_bucket=bucket,
-        input_tokens=length,
-        checks=CHECKED,
-    )
-
-
-def _prompt(question: Question, documents: Mapping[str, Document], ids: Sequence[str]) -> str:
-    return answer_prompt([documents[name].text for name in ids], question.question, question.options)
-
-
-def _robustness(trials: Trials | None) -> Outcome:
-    """The outcome of a training item's trials; held-out items have none and stay."""
-    if trials is None:
-        return Outcome.KEPT
-    if trials.scored == 0:
-        return Outcome.UNSCORED
-    solvable = pass_at_k(trials.scored, trials.correct, k=trials.scored) > 0
-    return Outcome.KEPT if solvable else Outcome.NOT_ROBUST
-
-
-def _with_rate(item: Item, trials: Trials | None) -> Item:
-    if trials is None:
-        return item
-    return item.model_copy(update={"pass_rate": trials.rate, "checks": (*item.checks, "robustness")})
-
-
-def _sieve(items: Sequence[Item], outcomes: Sequence[Outcome]) -> Sieved:
-    pairs = list(zip(items, outcomes, strict=True))
-    return Sieved(
-        tuple(item for item, outcome in pairs if outcome is Outcome.KEPT),
-        tuple(Fate(item.question, outcome) for item, outcome in pairs if outcome is not Outcome.KEPT),
-    )
 
 
 if __name__ == "__main__":

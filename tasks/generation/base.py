@@ -34,6 +34,11 @@ class Completion:
 class Generator(Protocol):
     """Samples replies to prompts that are already token ids (see tasks/tokenization.py)."""
 
-    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
-        """Return `sampling.samples` completions per prompt, in order; the same seed gives the same bytes."""
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int | Sequence[int]
+    ) -> list[list[Completion]]:
+        """Return `sampling.samples` completions per prompt, in order; the same seed gives the same bytes.
+
+        With a seed for each prompt its completions are those of a call of its own: whatever else is asked for.
+        """
         ...

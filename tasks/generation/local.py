@@ -100,6 +100,15 @@ def token_logprobs(logits_NV: Tensor, tokens_N: Tensor, temperature: float) -> l
     return logprobs
 
 
+def _uniforms(prompts: int, sampling: Sampling, seed: int | Sequence[int]) -> Tensor:
+    """Random numbers in [0, 1) of all samples, from one seed or a seed for each prompt."""
+    if isinstance(seed, int):
+        generator = torch.Generator().manual_seed(seed)
+        return torch.rand(sampling.max_new_tokens, prompts * sampling.samples, generator=generator)
+    own = [_uniforms(1, sampling, one) for one in seed]
+    return torch.cat(own, dim=1) if own else torch.empty(sampling.max_new_tokens, 0)
+
+
 class LocalGenerator:
     """The local implementation of `Generator`. Each sample has its own random numbers, drawn from the seed
     before anything is batched, so a result depends neither on padding nor on what shares its batch (up to
@@ -118,16 +127,19 @@ class LocalGenerator:
         return cls(load_model(folder), ChatTokenizer.load(folder))
 
     @torch.no_grad()
-    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int | Sequence[int]
+    ) -> list[list[Completion]]:
         """Return `sampling.samples` completions per prompt, in order; the same seed gives the same bytes.
+
+        With a seed for each prompt its completions are those of a call of its own.
 
         Raises:
             InputError: a prompt is empty, or with its reply exceeds the model's positions.
         """
         self._check(prompts, sampling)
         count = len(prompts) * sampling.samples
-        generator = torch.Generator().manual_seed(seed)
-        uniforms_KN = torch.rand(sampling.max_new_tokens, count, generator=generator)
+        uniforms_KN = _uniforms(len(prompts), sampling, seed)
         shared = share_prompts([prompt for prompt in prompts for _ in range(sampling.samples)])
         replies: list[list[Drawn]] = [[]] * count
         for rows in shared.pack([sampling.max_new_tokens] * count, self._token_budget):

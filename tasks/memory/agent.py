@@ -15,7 +15,7 @@ import numpy as np
 from tasks.errors import InputError
 from tasks.generation.base import Completion, Generator, Sampling
 from tasks.params import MemoryParams
-from tasks.prompts import MemoryState, final_prompt, parse_update, update_prompt
+from tasks.prompts import MemoryState, parse_update, question_from_memory, update_prompt
 from tasks.records import Finish, Question
 from tasks.rl.episodes import Turn
 from tasks.tokenization import ChatTokenizer
@@ -141,8 +141,7 @@ def _answer(
     seed: int,
 ) -> list[AgentRun]:
     prompts = [
-        tokenizer.prompt_ids(final_prompt(reading.state.memory, reading.question.question, reading.question.options))
-        for reading in readings
+        tokenizer.prompt_ids(question_from_memory(reading.state.memory, reading.question)) for reading in readings
     ]
     completions = generator.generate(prompts, sampling, _turn_seed(seed, -1)) if prompts else []
     return [

@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def answer(text: str, question: str, model: Path, params: Params) -> str:
     """Read `text` chunk by chunk, printing the memory after each chunk; return the final reply."""
     from tasks.generation.base import Sampling
-    from tasks.generation.local import LocalGenerator
+    from tasks.generation.models import open_generator
     from tasks.memory.agent import Progress, run_agent
     from tasks.tokenization import ChatTokenizer
 
@@ -33,7 +33,7 @@ def answer(text: str, question: str, model: Path, params: Params) -> str:
         print(f"    plan: {progress.state.plan}", flush=True)
 
     tokenizer = ChatTokenizer.load(model)
-    generator = LocalGenerator.load(model)
+    generator = open_generator(model, params.execution, params.threads)
     greedy = Sampling(temperature=0.0, top_p=1.0, max_new_tokens=params.rl.stages["stage4"].max_output_tokens)
     (run,) = run_agent(generator, tokenizer, [(text,)], [_question(question)], params.memory, greedy, params.seed, show)
     if run.unparsed:

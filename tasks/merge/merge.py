@@ -44,7 +44,7 @@ def run(params: Params) -> None:
         with atomic_folder(MERGED) as folder:
             metrics = merge_checkpoints(params.base_model, (STAGE3, MEMORY), folder, params.merge.select_topk)
             check_checkpoint(folder)
-            smoke_test(folder)
+            smoke_test(folder, params)
             (folder / "README.md").write_text(model_card(metrics), "utf-8")
             write_lineage(
                 folder,
@@ -136,15 +136,16 @@ def read_tensors(folder: Path, names: Sequence[str]) -> dict[str, "Tensor"]:
     return tensors
 
 
-def smoke_test(folder: Path) -> None:
+def smoke_test(folder: Path, params: Params) -> None:
     """Load the merged model as later stages will and let it write two tokens: it must stop there."""
     from tasks.generation.base import Sampling
-    from tasks.generation.local import LocalGenerator
+    from tasks.generation.models import open_generator
     from tasks.tokenization import ChatTokenizer
 
     prompt = ChatTokenizer.load(folder).prompt_ids("question")
     sampling = Sampling(temperature=0.0, top_p=1.0, max_new_tokens=SMOKE_TOKENS)
-    ((completion,),) = LocalGenerator.load(folder).generate([prompt], sampling, seed=0)
+    generator = open_generator(folder, params.execution, params.threads)
+    ((completion,),) = generator.generate([prompt], sampling, seed=0)
     if not 1 <= len(completion.token_ids) <= SMOKE_TOKENS:
         raise CheckpointError(
             f"{folder} wrote {len(completion.token_ids)} tokens, {SMOKE_TOKENS} were allowed; "

@@ -11,13 +11,15 @@ from tasks.rewards.normalise import plain
 
 _MARKER = re.compile(
     r"\banswers?\b(?:\s+to\b[^.?!\n]{0,80}?)?\s*"
-    r"(?:(?:is|are|(?:seems|appears)\s+to\s+be|(?:would|should|must|could)\s+be)\b\s*:?|:|=)",
+    r"(?:(?:is|are|(?:seems|appears)\s+to\s+be|(?:would|should|must|could)\s+be)\b\s*[:：]?|[:：=])"
+    r"|答案\s*(?:是|为|[:：])",
     re.IGNORECASE,
 )
 _BOX = re.compile(r"\\boxed\s*\{")
 _BOX_JOINER = re.compile(r"\$?\s*(?:,|;|\band\b|,\s*and\b)?\s*\$?")
 _ABBREVIATIONS = "".join(rf"(?<!\b{word})" for word in ("St", "Mt", "Dr", "Mr", "Mrs", "Ms", "Jr", "vs"))
-_SENTENCE_END = re.compile(rf"(?<!\b[A-Za-z]){_ABBREVIATIONS}[.!?](?=\s)|\n")
+_SENTENCE_END = re.compile(rf"(?<!\b[A-Za-z]){_ABBREVIATIONS}[.!?](?=\s)|[。\n]")
+_FENCE = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
 _LETTER = re.compile(
     r"[(\[]\s*(?P<bracketed>[A-Za-z])\s*[)\]]"
     r"|(?<![\w'.&-])(?P<bare>[A-Z])(?![\w'&]|\.\w)"
@@ -34,6 +36,8 @@ _REFUSED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _EITHER = re.compile(r"\s*(?:,|/|,?\s*(?:or|and|&))\s*(?:option|answer|choice|letter)?\s*\Z", re.IGNORECASE)
+LONGEST_REFUSAL = 60  # characters before a letter in which "not option" may stand
+DEEPEST_BOX = 8  # \boxed{\boxed{7}}
 _AFTER_ARTICLE = re.compile(r"\s+(?!(?:is|was|because|since|as|and|or|but|for|would|seems|fits|with|in|by)\b)[a-z]")
 
 
@@ -100,6 +104,23 @@ def visible(text: str, finish: Finish) -> str | None:
     return rest.partition("<think>")[0].replace("**", "")
 
 
+def is_unfinished(text: str, finish: Finish) -> bool:
+    """Whether a reply was cut, or ended in reasoning that was never closed."""
+    return finish is Finish.TRUNCATED or "<think>" in text.rpartition("</think>")[2]
+
+
+def extract_code(text: str, finish: Finish) -> str | None:
+    """The last closed fenced block after the reasoning; without any fence what the reply states as its answer."""
+    _, closed, rest = text.rpartition("</think>")
+    if finish is Finish.TRUNCATED and not closed:
+        return None
+    shown = rest.partition("<think>")[0]
+    if "```" not in shown:
+        return extract_answer(text, finish)
+    block = _last(_FENCE.finditer(shown))
+    return block[1].strip("\n") or None if block else None
+
+
 def _choice(found: list[_Candidate], text: str, letters: Collection[str], *, first: bool) -> str | None:
     chosen = found[0] if first else found[-1]
     for left, right in pairwise(found):
@@ -111,25 +132,30 @@ def _choice(found: list[_Candidate], text: str, letters: Collection[str], *, fir
 
 def _candidates(text: str, marked: bool, finish: Finish) -> list[_Candidate]:
     found = []
+    alone = text.strip(string.whitespace + string.punctuation)
+    first = len(text) - len(text.lstrip(" :")) if marked else -1
     for match in _LETTER.finditer(text):
         letter = (match["bracketed"] or match["bare"] or match["small"]).upper()
         bare = match["bracketed"] is None
         cut = bare and finish is Finish.TRUNCATED and match.end() == len(text)
-        if cut or (bare and _is_word(match, text, marked)):
+        if cut or (bare and _is_word(match, text, alone, first)):
             continue
-        if _REFUSED_BEFORE.search(text[: match.start()]) or _REFUSED_AFTER.match(text[match.end() :]):
+        before = text[max(0, match.start() - LONGEST_REFUSAL) : match.start()]
+        if _REFUSED_BEFORE.search(before) or _REFUSED_AFTER.match(text, match.end()):
             continue
         found.append(_Candidate(letter, match.start(), match.end()))
     return found
 
 
-def _is_word(match: re.Match[str], text: str, marked: bool) -> bool:
-    """Whether a bare capital is the pronoun I or the article A rather than a letter."""
-    alone = text.strip(string.whitespace + string.punctuation) == match[0].strip()
+def _is_word(match: re.Match[str], text: str, alone: str, first: int) -> bool:
+    """Whether a bare capital is the pronoun I or the article A rather than a letter.
+
+    `alone` is the text without what surrounds it, `first` where it starts if it follows "the answer is", else -1.
+    """
     if match["bare"] == "I":
-        return not alone
-    at_start = marked and not text[: match.start()].strip(" :")
-    return match["bare"] == "A" and not at_start and _AFTER_ARTICLE.match(text[match.end() :]) is not None
+        return alone != match[0].strip()
+    at_start = match.start() == first
+    return match["bare"] == "A" and not at_start and _AFTER_ARTICLE.match(text, match.end()) is not None
 
 
 def _boxes(text: str) -> tuple[list[_Box], int | None]:
@@ -157,16 +183,26 @@ def _closing_brace(text: str, start: int) -> int | None:
 
 def _joined(boxes: list[_Box], text: str) -> str:
     """The last box together with those right before it."""
-    run = [boxes[-1].content]
+    run = [_innermost(boxes[-1].content)]
     for left, right in zip(reversed(boxes[:-1]), reversed(boxes), strict=False):
-        if not _BOX_JOINER.fullmatch(text[left.end : right.start]):
+        if not _BOX_JOINER.fullmatch(text, left.end, right.start):
             break
-        run.insert(0, left.content)
-    return ", ".join(run)
+        run.append(_innermost(left.content))
+    return ", ".join(reversed(run))
+
+
+def _innermost(content: str) -> str:
+    """The content of a box that holds nothing but a box."""
+    for _ in range(DEEPEST_BOX):
+        inner = _BOX.match(content.strip())
+        if inner is None or _closing_brace(content.strip(), inner.end()) != len(content.strip()) - 1:
+            break
+        content = content.strip()[inner.end() : -1]
+    return content
 
 
 def _sentence(text: str, finish: Finish) -> str | None:
-    text = text.lstrip(" \t\n:=>")
+    text = text.lstrip(" \t\n:：=>")
     end = _SENTENCE_END.search(text)
     if end is None and finish is Finish.TRUNCATED:
         return None

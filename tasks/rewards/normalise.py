@@ -10,6 +10,8 @@ _LATEX_WRAPPER = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|opera
 _LATEX_LAYOUT = re.compile(r"\\(?:left|right)(?![a-zA-Z])|\\[()\[\],;:! ]")
 _LATEX_ESCAPE = re.compile(r"\\([%$#&_])")
 _MATH_MODE = re.compile(r"\$([^$\n]+)\$")
+_UNUSUAL = re.compile(r"[^\x00-\x7f]|[\\$*{`]")  # what `plain` may change
+_LETTERS_AND_DIGITS = re.compile(r"[a-z0-9 ]*")
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "−": "-", "⁄": "/", "`": None})
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
 _KEPT_PUNCTUATION = "%#&@"  # "5%" is not "5", "C#" is not "C"
@@ -18,6 +20,8 @@ _WITHIN_NUMBER = re.compile(r"(?<=\d)[.:/-](?=\d)|(?<![\w.])-(?=\d)")
 
 def plain(text: str) -> str:
     """One spelling for what typography and LaTeX write in many: NFKC, no math mode, ASCII quotes."""
+    if not _UNUSUAL.search(text):
+        return text
     text = _SUPERSCRIPTS.sub(lambda match: "^" + match[0].translate(_DIGIT_OF_SUPERSCRIPT), text)
     text = _VULGAR_FRACTIONS.sub(lambda match: " " + match[0], text)  # "1½" is not 11/2
     text = unicodedata.normalize("NFKC", text).translate(_QUOTES)
@@ -34,9 +38,14 @@ def normalise(text: str) -> str:
     is left.
     """
     text = plain(text).casefold()
+    if not _LETTERS_AND_DIGITS.fullmatch(text):
+        text = _unpunctuated(text)
+    return " ".join(_ARTICLE.sub("", " ".join(text.split())).split())
+
+
+def _unpunctuated(text: str) -> str:
     kept = {match.start() for match in _WITHIN_NUMBER.finditer(text)}
-    spelled = "".join(char if at in kept else _without_punctuation(char) for at, char in enumerate(text))
-    return " ".join(_ARTICLE.sub("", " ".join(spelled.split())).split())
+    return "".join(char if at in kept else _without_punctuation(char) for at, char in enumerate(text))
 
 
 def _without_punctuation(character: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tasks.errors import InputError
 from tasks.generation.base import Completion, Generator, Sampling
-from tasks.prompts import answer_prompt
+from tasks.prompts import question_prompt
 from tasks.records import Item
 from tasks.rewards.rules import check, reward_of
 from tasks.rl.episodes import Episode, Turn
@@ -37,7 +37,7 @@ def roll_out(
 def render_prompt(tokenizer: ChatTokenizer, item: Item, max_input_tokens: int) -> tuple[int, ...]:
     """The item's whole prompt as token ids, refused when over the limit."""
     question = item.question
-    prompt = tuple(tokenizer.prompt_ids(answer_prompt(item.documents, question.question, question.options)))
+    prompt = tuple(tokenizer.prompt_ids(question_prompt(item.documents, question)))
     if len(prompt) > max_input_tokens:
         raise InputError(
             f"question {question.id} has a prompt of {len(prompt)} tokens, the stage takes "

@@ -1,58 +1,65 @@
 """Dialogue memory: what a dialogue says last about a value that may have been corrected on the way."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tasks.corpus.grammar import Relation, Statement, dialogue_question, statements
-from tasks.records import AnswerKind, Document, Domain, Split
-from tasks.synthesis.names import key
+from tasks.corpus.library import Library
+from tasks.corpus.names import key
+from tasks.records import Domain, Split
+from tasks.synthesis.asking import Asker
+from tasks.synthesis.clustering import entity_form, relation_form
+from tasks.synthesis.language import Language
+from tasks.synthesis.leaks import LeakGuard
 from tasks.synthesis.questions import Harvest, Source
+from tasks.synthesis.riddles import Riddle
+from tasks.synthesis.triples import Path, Triple
 
 
 @dataclass(frozen=True)
 class Thread:
     """All statements of one dialogue about one value, in order; the last one counts."""
 
-    document_id: str
-    said: tuple[Statement, ...]
+    said: Path
 
     @property
-    def corrected(self) -> bool:
-        """Whether an earlier statement differs from the last."""
-        return any(key(statement.value) != key(self.said[-1].value) for statement in self.said)
+    def corrected(self) -> Path:
+        """Earlier statements that differ from the last."""
+        return tuple(one for one in self.said if entity_form(one.object) != entity_form(self.said[-1].object))
 
-
-def dialogue_questions(documents: Sequence[Document], split: Split, wanted: int, seed: int) -> Harvest:
-    """Ask up to `wanted` values, corrected ones first; one question per dialogue and value."""
-    source = Source(Domain.DIALOGUE_MEMORY, "self_play", split, seed)
-    threads = [thread for document in documents if document.kind == "dialogue" for thread in _threads(document)]
-    random.Random(f"{seed} {split} dialogues").shuffle(threads)
-    threads.sort(key=lambda thread: not thread.corrected)
-    harvest = Harvest()
-    for thread in threads[:wanted]:
-        last = thread.said[-1]
-        harvest.questions.append(
-            source.question(
-                dialogue_question(Relation(last.relation), last.subject),
-                last.value,
-                kind=AnswerKind.TEXT,
-                evidence=[thread.document_id],
-                difficulty=2 if thread.corrected else 1,
-                facts=[(last.relation, key(last.subject))],
-                provenance={
-                    "kind": "dialogue",
-                    "sentences": [statement.sentence for statement in thread.said],
-                },
-            )
+    def riddle(self) -> Riddle:
+        """Ask for the last word."""
+        last = self.said[-1]
+        return Riddle(
+            kind="dialogue",
+            hops=(last,),
+            lines=((last.subject, last.relation, "[1]"),),
+            asks="who or what is [1] in the end, according to the dialogue, in which it may have been corrected",
+            keep=(last.subject,),
+            hide=tuple(one.object for one in self.said),
+            gold=last.object,
+            clues=self.corrected,
+            scope=last.document_id,
         )
-    return harvest
 
 
-def _threads(document: Document) -> Iterator[Thread]:
-    said: dict[tuple[str, str], list[Statement]] = {}
-    for statement in statements(document.text):
-        if not statement.inverse:
-            said.setdefault((statement.relation, key(statement.subject)), []).append(statement)
-    for about in said.values():
-        yield Thread(document.id, tuple(about))
+def dialogue_questions(library: Library, split: Split, wanted: int, seed: int, language: Language) -> Harvest:
+    """Ask up to `wanted` values, corrected ones first; one question per dialogue and value."""
+    asker = Asker(Source(Domain.DIALOGUE_MEMORY, "self_play", split, seed), library, language, LeakGuard())
+    reading = language.read(document for document in library.stream(split) if document.kind == "dialogue")
+    asker.harvest.rejections.update(reading.rejections)
+    found = list(threads(reading.triples))
+    random.Random(f"{seed} {split} dialogues").shuffle(found)
+    found.sort(key=lambda thread: not thread.corrected)
+    asker.ask((thread.riddle() for thread in found), wanted)
+    return asker.harvest
+
+
+def threads(triples: Iterable[Triple]) -> Iterator[Thread]:
+    """What each dialogue says about each value, in the order in which it says it."""
+    said: dict[tuple[str, str, str], list[Triple]] = {}
+    for triple in sorted(triples, key=lambda one: (one.document_id, one.start)):
+        if not triple.inverse:
+            about = triple.document_id, relation_form(triple.relation), key(triple.subject)
+            said.setdefault(about, []).append(triple)
+    yield from (Thread(tuple(statements)) for statements in said.values())

@@ -1,216 +1,220 @@
-"""The cross-document knowledge graph: triples with their evidence, and paths that really need every hop.
+"""The cross-document knowledge graph: entities merged over documents, facts with their evidence, paths along them.
 
-QwenLong-L1.5 §3.2. A triple is read by pattern; nodes are entities with their aliases merged; an edge carries
-the document that states it. rustworkx, because it is typed and stays fast when a corpus grows.
+QwenLong-L1.5 §3.2. Its memory grows with the facts: texts stay in the library, columns of numbers are what is walked.
 """
 
-import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cache, lru_cache
 
+import numpy as np
 import rustworkx as rx
 
-from tasks.corpus.grammar import CAPITAL_OF, statements
-from tasks.records import Document
-from tasks.synthesis.names import key, mentions
+from tasks.synthesis.clustering import Clusters, relation_form
+from tasks.synthesis.paths import CROWDED, TOGETHER, Bools, Edges, Groups, Ints, PathSampler
+from tasks.synthesis.triples import Notes, Path, Triple
 
 TRIPLE_KINDS = ("encyclopaedia", "text")
-MAX_NAME_WORDS = 6  # longer "names" are clauses that look like facts
-ATTEMPTS_PER_PATH = 300  # step cap of the sampler
-
-
-@dataclass(frozen=True)
-class Triple:
-    """A stated fact and its evidence, walked from `source` to `target`.
-
-    `inverse` facts are walked value → subject: "Paris is the capital of France." leads from Paris to France.
-    """
-
-    relation: str
-    source: str
-    target: str
-    inverse: bool
-    document_id: str
-    sentence: str
-
-    @property
-    def fact(self) -> tuple[str, str]:
-        """Relation and subject, under which documents that also state the fact are found."""
-        return self.relation, key(self.target if self.inverse else self.source)
-
-
-Path = tuple[Triple, ...]
-Sampler = Callable[["KnowledgeGraph", str, int, random.Random], Path | None]
-
-
-def extract_triples(documents: Sequence[Document]) -> list[Triple]:
-    """Read the fact sentences of encyclopaedia and text documents.
-
-    Only a capital can be asked for from its value, so other inverse statements are turned round.
-    """
-    triples: dict[Triple, None] = {}
-    for document in documents:
-        if document.kind not in TRIPLE_KINDS:
-            continue
-        for stated in statements(document.text):
-            inverse = stated.inverse and stated.relation == CAPITAL_OF.name
-            ends = (stated.value, stated.subject) if inverse else (stated.subject, stated.value)
-            if all(len(end.split()) <= MAX_NAME_WORDS for end in (*ends, stated.relation)):
-                triples[Triple(stated.relation, *ends, inverse, document.id, stated.sentence)] = None
-    return list(triples)
-
-
-class AnswerBook:
-    """How many answers the documents give to each one-fact question, whichever way round they state it."""
-
-    def __init__(self, triples: Sequence[Triple]) -> None:
-        """Collect the answers of both directions."""
-        self._answers: dict[tuple[str, bool, str], set[str]] = {}
-        for triple in triples:
-            ends = key(triple.source), key(triple.target)
-            self._answers.setdefault((triple.relation, triple.inverse, ends[0]), set()).add(ends[1])
-            self._answers.setdefault((triple.relation, not triple.inverse, ends[1]), set()).add(ends[0])
-
-    def unique(self, triple: Triple) -> bool:
-        """Whether the hop has exactly one answer in this corpus."""
-        return len(self._answers[triple.relation, triple.inverse, key(triple.source)]) == 1
+COMPONENTS_SHOWN = 5
+NAMES_KEPT = 4096  # whose documents are remembered
+AMBIGUOUS = "a hop has several answers"
+MET_TWICE = "the path meets an entity twice"
+APART = "no cross-document edge: no fact continues in another document"
 
 
 class KnowledgeGraph:
-    """A directed multigraph over entity keys; every edge is a triple."""
+    """A directed multigraph over entities. An edge is a triple, by its number in `triples`; entities are numbers too.
 
-    def __init__(self, triples: Sequence[Triple], texts: Mapping[str, str]) -> None:
-        """Build from triples and the text of every document of the split, by id."""
-        names = dict.fromkeys(key(end) for triple in triples for end in (triple.source, triple.target))
-        self.graph: rx.PyDiGraph[str, Triple] = rx.PyDiGraph()
-        self._index = dict(zip(names, self.graph.add_nodes_from(list(names)), strict=True))
-        for triple in triples:
-            self.graph.add_edge(self._index[key(triple.source)], self._index[key(triple.target)], triple)
-        self.book = AnswerBook(triples)
-        self._texts = texts
-        self._mentioned: dict[str, frozenset[str]] = {}
+    `askable_E` says which edges have exactly one answer in these documents, whichever way round they are stated.
+    """
 
-    @classmethod
-    def of(cls, documents: Sequence[Document]) -> "KnowledgeGraph":
-        """The graph over the documents of one split."""
-        return cls(extract_triples(documents), {document.id: document.text for document in documents})
+    def __init__(
+        self,
+        triples: Sequence[Triple],
+        notes: Notes,
+        mentioning: Callable[[str], frozenset[str]],
+        min_documents: int,
+    ) -> None:
+        """Build from triples, notes on their documents, and what finds the documents that mention a name."""
+        self.triples = triples
+        self.clusters = notes.clusters
+        names = {end for triple in triples for end in (triple.source, triple.target)}
+        self._names = Clusters(names, notes.introduced)
+        self._entities: dict[str, int] = {}
+        self._relations: dict[str, int] = {}
+        self._aliases: list[dict[str, None]] = []
+        self._mentioning = lru_cache(maxsize=NAMES_KEPT)(mentioning)
+        self._min_documents = min_documents
+        subjects, objects, relations = self._read_columns()
+        self.relation_E = relations
+        self.inverse_E = np.array([triple.inverse for triple in triples], bool)
+        source_E, target_E = np.where(self.inverse_E, (objects, subjects), (subjects, objects))
+        self.askable_E = _askable(subjects, objects, relations, self.inverse_E, len(self._relations))
+        documents = {name: place for place, name in enumerate(dict.fromkeys(one.document_id for one in triples))}
+        document_E = np.array([documents[triple.document_id] for triple in triples], np.int64)
+        self.edges = Edges(source_E, target_E, document_E, self.askable_E, len(self._entities))
+        self.by_subject, self.by_object = Groups(subjects, self.edges.nodes), Groups(objects, self.edges.nodes)
+        self.by_source = Groups(source_E, self.edges.nodes)
+        self.by_relation = Groups(relations, len(self._relations))
+        self.subject_E, self.object_E = subjects, objects
+        self.sampler = PathSampler(self.edges, min_documents)
 
-    def starts(self) -> list[str]:
-        """Entities that something is known about, sorted."""
-        return sorted(name for name, index in self._index.items() if self.graph.out_degree(index))
+    def _read_columns(self) -> tuple[Ints, Ints, Ints]:
+        """Subject, object and relation of every triple, as numbers."""
+        added, form = cache(self._added), cache(relation_form)
+        columns = np.empty((3, len(self.triples)), np.int64)
+        for edge, triple in enumerate(self.triples):
+            relation = self._relations.setdefault(form(triple.relation), len(self._relations))
+            columns[:, edge] = added(triple.subject), added(triple.object), relation
+        return columns[0], columns[1], columns[2]
 
-    def leaving(self, node: str) -> list[Triple]:
-        """The triples that start at an entity; none for an unknown one."""
-        index = self._index.get(node)
-        return [] if index is None else [triple for _, _, triple in self.graph.out_edges(index)]
+    def _added(self, name: str) -> int:
+        entity = self._entities.setdefault(self._names.of(name), len(self._entities))
+        if entity == len(self._aliases):
+            self._aliases.append({})
+        self._aliases[entity].setdefault(name)
+        return entity
 
-    def arriving(self, node: str) -> list[Triple]:
-        """The triples that end at an entity."""
-        return [triple for _, _, triple in self.graph.in_edges(self._index[node])]
+    def entity(self, name: str) -> int | None:
+        """The entity with this name, or None."""
+        return self._entities.get(self._names.of(name))
 
-    def linked(self, start: str, end: str) -> bool:
-        """Whether an edge leads from `start` to `end`."""
-        return self.graph.has_edge(self._index[start], self._index[end])
+    def aliases(self, entity: int) -> tuple[str, ...]:
+        """All names under which the documents state facts of an entity."""
+        return tuple(self._aliases[entity])
 
-    def mentioning(self, name: str) -> frozenset[str]:
-        """Ids of all documents, of any kind, that mention the name."""
-        if name not in self._mentioned:
-            found = frozenset(document for document, text in self._texts.items() if mentions(text, name))
-            self._mentioned[name] = found
-        return self._mentioned[name]
+    def mentioning(self, entity: int) -> frozenset[str]:
+        """Ids of all documents, of any kind, that mention an entity by one of its names."""
+        return frozenset[str]().union(*map(self._mentioning, self.aliases(entity)))
+
+    def together(self, one: int, other: int) -> bool:
+        """Whether a document mentions two entities."""
+        return bool(self.mentioning(one) & self.mentioning(other))
+
+    def along(self, edges: Sequence[int]) -> Path:
+        """The triples of some edges."""
+        return tuple(self.triples[edge] for edge in edges)
+
+    def nodes(self, edges: Sequence[int]) -> list[int]:
+        """The entities of a path, from start to answer."""
+        return [int(self.edges.source_E[edges[0]]), *(int(self.edges.target_E[edge]) for edge in edges)]
+
+    def faults(self, edges: Sequence[int]) -> list[str]:
+        """Why a path is no honest multi-hop question; empty when every hop is needed and has one answer."""
+        nodes = self.nodes(edges)
+        found = [AMBIGUOUS] if not self.askable_E[list(edges)].all() else []
+        found += [MET_TWICE] if len(set(nodes)) < len(nodes) else []
+        found += self.sampler.faults(tuple(edges))
+        found += [CROWDED] if covered(self._stating(edges), self._min_documents - 1) else []
+        found += [TOGETHER] if self.together(nodes[0], nodes[-1]) else []
+        return list(dict.fromkeys(found))
+
+    def edges_of(self, path: Path) -> list[int]:
+        """The edges of a path that was recorded.
+
+        Raises:
+            KeyError: a triple of it is not in this graph.
+        """
+        found = []
+        for triple in path:
+            entity = self.entity(triple.source)
+            edges = [] if entity is None else self.by_source.of(entity).tolist()
+            found.append({self.triples[edge]: edge for edge in edges}[triple])
+        return found
+
+    def _stating(self, edges: Sequence[int]) -> list[set[int]]:
+        """For each hop, all documents that state its fact."""
+        facts = []
+        for edge in edges:
+            same = self.by_subject.of(int(self.subject_E[edge]))
+            same = same[(self.relation_E[same] == self.relation_E[edge]) & (self.object_E[same] == self.object_E[edge])]
+            facts.append(set(self.edges.document_E[same].tolist()))
+        return facts
+
+
+def _askable(subject_E: Ints, object_E: Ints, relation_E: Ints, inverse_E: Bools, relations: int) -> Bools:
+    """Edges with one answer: one object of the subject, or on the way back one subject of the object."""
+    forward = _has_one(subject_E * relations + relation_E, object_E)
+    backward = _has_one(object_E * relations + relation_E, subject_E)
+    return np.asarray(np.where(inverse_E, backward, forward) & (subject_E != object_E))
+
+
+def _has_one(asked_E: Ints, answer_E: Ints) -> Bools:
+    """Whether what is asked has one distinct answer over all edges."""
+    if not len(asked_E):
+        return np.zeros(0, bool)
+    _, group_E = np.unique(asked_E, return_inverse=True)
+    width = int(answer_E.max()) + 1
+    return np.asarray(np.bincount(np.unique(group_E * width + answer_E) // width)[group_E] == 1)
+
+
+def covered(stating: Sequence[set[int]], documents: int) -> bool:
+    """Whether so few documents state all the facts. A document that states one of them only stands for all such."""
+    if not stating or documents < 1:
+        return not stating
+    counted = Counter(document for documents_of_fact in stating for document in documents_of_fact)
+    useful = [one for one in stating[0] if counted[one] > 1] or list(stating[0])[:1]
+    return any(covered([fact for fact in stating[1:] if one not in fact], documents - 1) for one in useful)
+
+
+@dataclass(frozen=True)
+class Component:
+    """A part of the graph that nothing joins with the rest; `joints` as in `GraphReport`."""
+
+    entities: int
+    facts: int
+    documents: int
+    joints: int
 
 
 @dataclass(frozen=True)
 class GraphReport:
     """What a graph offers; `reason` says why it has no multi-hop question, empty when it may have some."""
 
-    nodes: int
-    edges: int
+    entities: int
+    facts: int
+    askable: int  # facts with one answer
+    documents: int
     components: int
     joints: int  # entities where one document's fact continues in another document
+    largest: tuple[Component, ...]
     reason: str
 
 
 def report(graph: KnowledgeGraph) -> GraphReport:
     """Count what can be walked."""
-    plain = graph.graph
-    joints = sum(_is_joint(graph, node) for node in plain.nodes())
-    reason = "" if joints else "no cross-document edge: no fact continues in another document"
-    components = len(rx.weakly_connected_components(plain))
-    return GraphReport(plain.num_nodes(), plain.num_edges(), components, joints, reason)
-
-
-def _is_joint(graph: KnowledgeGraph, node: str) -> bool:
-    arriving = {triple.document_id for triple in graph.arriving(node)}
-    return any(arriving - {triple.document_id} for triple in graph.leaving(node))
-
-
-def walk_path(graph: KnowledgeGraph, start: str, hops: int, rng: random.Random) -> Path | None:
-    """A random walk that never returns to an entity; None when it is trapped before `hops` hops."""
-    path: list[Triple] = []
-    visited = {key(start)}
-    while len(path) < hops:
-        here = key(path[-1].target) if path else key(start)
-        onward = [triple for triple in graph.leaving(here) if key(triple.target) not in visited]
-        if not onward:
-            return None
-        path.append(rng.choice(onward))
-        visited.add(key(path[-1].target))
-    return tuple(path)
-
-
-def bfs_path(graph: KnowledgeGraph, start: str, hops: int, rng: random.Random) -> Path | None:
-    """A path to a random entity that is exactly `hops` hops away, found breadth first, or None."""
-    reached: dict[str, Path] = {key(start): ()}
-    frontier = [key(start)]
-    for _ in range(hops):
-        found: dict[str, Path] = {}
-        for node in frontier:
-            onward = graph.leaving(node)
-            for triple in rng.sample(onward, len(onward)):
-                if key(triple.target) not in reached:
-                    found.setdefault(key(triple.target), (*reached[node], triple))
-        reached.update(found)
-        frontier = list(found)
-    return reached[rng.choice(frontier)] if frontier else None
-
-
-SAMPLERS: tuple[Sampler, ...] = (walk_path, bfs_path)
-
-
-def sample_paths(graph: KnowledgeGraph, hops: int, wanted: int, rng: random.Random) -> Iterator[Path]:
-    """Yield distinct simple paths, walks and breadth-first ones in turn, up to the step cap of `wanted`.
-
-    The caller stops when it has enough; an empty graph yields nothing.
-    """
-    starts = graph.starts()
-    seen: set[Path] = set()
-    for attempt in range(wanted * ATTEMPTS_PER_PATH if starts else 0):
-        path = SAMPLERS[attempt % len(SAMPLERS)](graph, rng.choice(starts), hops, rng)
-        if path is not None and path not in seen:
-            seen.add(path)
-            yield path
-
-
-def faults(graph: KnowledgeGraph, path: Path) -> list[str]:
-    """Why a path is no honest multi-hop question; empty when every hop is needed and has one answer.
-
-    An inverse capital names the start by a description: it may share its document with the next hop.
-    """
-    nodes = [key(path[0].source), *(key(triple.target) for triple in path)]
-    first_hop = 1 if path[0].inverse and len(path) > 2 else 0
-    found = Counter[str]()
-    found["a hop has several answers"] = sum(not graph.book.unique(triple) for triple in path)
-    found["an edge shortens the path"] = sum(
-        graph.linked(nodes[early], nodes[late]) for early in range(len(nodes)) for late in range(early + 2, len(nodes))
+    edges = graph.edges
+    joint_N = _joints(edges)
+    plain: rx.PyGraph[None, None] = rx.PyGraph()
+    plain.add_nodes_from([None] * edges.nodes)
+    plain.add_edges_from_no_data(list(zip(edges.source_E.tolist(), edges.target_E.tolist(), strict=True)))
+    parts = sorted(rx.connected_components(plain), key=len, reverse=True)
+    return GraphReport(
+        edges.nodes,
+        len(graph.triples),
+        int(graph.askable_E.sum()),
+        len(np.unique(edges.document_E)),
+        len(parts),
+        int(joint_N.sum()),
+        tuple(_component(edges, joint_N, np.array(sorted(part))) for part in parts[:COMPONENTS_SHOWN]),
+        "" if joint_N.any() else APART,
     )
-    found["consecutive hops share a document"] = sum(
-        one.document_id == next_.document_id for one, next_ in pairwise(path[first_hop:])
-    )
-    found["one document mentions start and answer"] = len(
-        graph.mentioning(path[0].source) & graph.mentioning(path[-1].target)
-    )
-    found["only a start can be described by its capital"] = sum(triple.inverse for triple in path[1:])
-    return [reason for reason, number in found.items() if number]
+
+
+def _component(edges: Edges, joint_N: Bools, nodes: Ints) -> Component:
+    inside = np.isin(edges.source_E, nodes)
+    documents = len(np.unique(edges.document_E[inside]))
+    return Component(len(nodes), int(inside.sum()), documents, int(joint_N[nodes].sum()))
+
+
+def _joints(edges: Edges) -> Bools:
+    """Entities with an edge in and an edge out that two documents state."""
+    bounds = []
+    for ends in (edges.target_E, edges.source_E):
+        first, last = np.full(edges.nodes, np.iinfo(np.int64).max), np.full(edges.nodes, -1)
+        np.minimum.at(first, ends, edges.document_E)
+        np.maximum.at(last, ends, edges.document_E)
+        bounds += [first, last]
+    both = (bounds[1] >= 0) & (bounds[3] >= 0)
+    return np.asarray(both & (np.minimum(bounds[0], bounds[2]) < np.maximum(bounds[1], bounds[3])))

@@ -1,64 +1,74 @@
-"""Multi-hop questions: sampled paths whose every hop is needed, asked backwards."""
+"""Questions over several facts of several documents: along a path, about cause, about time, and about what is not so.
 
-import random
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
+QwenLong-L1.5 §3.2 names these four kinds. Every answer follows from the graph alone.
+"""
 
-from tasks.records import AnswerKind, Document, Domain, Question, Split
-from tasks.synthesis.graph import KnowledgeGraph, Path, Triple, faults, report, sample_paths
-from tasks.synthesis.obfuscation import path_question
-from tasks.synthesis.questions import Harvest, Source
+from collections.abc import Iterator
+
+from tasks.synthesis.asking import Asker
+from tasks.synthesis.graph import KnowledgeGraph, report
+from tasks.synthesis.hypothetical_riddles import hypothetical_riddles
+from tasks.synthesis.language import Language
+from tasks.synthesis.makers import GraphRules, Maker
+from tasks.synthesis.path_riddles import causes, path_riddles
+from tasks.synthesis.paths import Bools
+from tasks.synthesis.riddles import Riddle
+from tasks.synthesis.temporal_riddles import temporal_riddles
+
+DRAWS_PER_QUESTION = 40  # of events and suppositions, most of which need a look into the library
+NO_CAUSE = "causal: no fact with one answer tells a cause"
 
 
-def multi_hop_questions(documents: Sequence[Document], split: Split, wanted: int, max_hops: int, seed: int) -> Harvest:
-    """Sample up to `wanted` questions of 2 to `max_hops` hops; each further hop halves the share.
+def ask_multi_hop(graph: KnowledgeGraph, language: Language, asker: Asker, wanted: int, rules: GraphRules) -> None:
+    """Fill a harvest with up to `wanted` questions, equal shares of the kinds that the language has words for.
 
-    Lengths that the graph cannot fill are made up by shorter ones.
+    What one kind lacks the next ones make up for. The harvest says what the graph offers and why candidates fell.
     """
-    graph = KnowledgeGraph.of(documents)
-    source = Source(Domain.MULTI_HOP, "knowledge_graph", split, seed)
-    offer = report(graph)
-    harvest = Harvest(rejections=Counter({offer.reason: offer.edges} if offer.reason else {}))
-    for hops in range(max_hops, 1, -1):
-        missing = wanted - len(harvest.questions)
-        paths = sample_paths(graph, hops, missing, random.Random(f"{seed} {split} {hops}"))
-        _ask(graph, source, paths, round(missing * _share(hops)), harvest)
-    return harvest
+    offer = asker.harvest.offer = report(graph)
+    if offer.reason:
+        asker.harvest.rejections[offer.reason] += offer.facts
+        return
+    missing = wanted
+    for left, kind in zip(range(len(language.kinds), 0, -1), language.kinds, strict=True):
+        missing -= _fill(Maker(graph, language, rules, kind), asker, round(missing / left))
 
 
-def _share(hops: int) -> float:
-    """The share of paths of `hops` hops among those of 2 to `hops`."""
-    weight: float = 0.5 ** (hops - 1)
+def _fill(maker: Maker, asker: Asker, wanted: int) -> int:
+    """Add up to `wanted` questions of the maker's kind; return how many there were."""
+    match maker.kind:
+        case "temporal":
+            return _asked(maker, asker, temporal_riddles(maker, wanted * DRAWS_PER_QUESTION), wanted, "")
+        case "hypothetical":
+            return _asked(maker, asker, hypothetical_riddles(maker, wanted * DRAWS_PER_QUESTION), wanted, "")
+        case "causal":
+            ending_E = causes(maker)
+            if ending_E.any():
+                return _fill_with_paths(maker, asker, wanted, ending_E)
+            asker.harvest.rejections[NO_CAUSE] += 1
+            return 0
+        case _:
+            return _fill_with_paths(maker, asker, wanted, None)
+
+
+def _fill_with_paths(maker: Maker, asker: Asker, wanted: int, ending_E: Bools | None) -> int:
+    """Each further hop halves the share; lengths that the graph cannot fill are made up by shorter ones."""
+    missing = wanted
+    for hops in maker.rules.hops:
+        share = round(missing * _share(1 + hops - maker.rules.hops[-1]))
+        missing -= _asked(maker, asker, path_riddles(maker, hops, share, ending_E), share, f", {hops} hops")
+    return wanted - missing
+
+
+def _share(place: int) -> float:
+    """The share of the `place`-th shortest paths among those that are not longer."""
+    weight: float = 0.5**place
     return weight / (1 - weight)
 
 
-def _ask(graph: KnowledgeGraph, source: Source, paths: Iterator[Path], wanted: int, harvest: Harvest) -> None:
-    """Add `wanted` questions, or as many as the paths give."""
-    asked = {question.question for question in harvest.questions}
-    while wanted and (path := next(paths, None)):
-        problems = faults(graph, path)
-        harvest.rejections.update(problems)
-        text = path_question(path)
-        if not problems and text not in asked:
-            asked.add(text)
-            harvest.questions.append(_question(source, path, text))
-            wanted -= 1
-
-
-def _question(source: Source, path: Path, text: str) -> Question:
-    return source.question(
-        text,
-        path[-1].target,
-        kind=AnswerKind.TEXT,
-        evidence=list(dict.fromkeys(triple.document_id for triple in path)),
-        difficulty=len(path),
-        facts=[triple.fact for triple in path],
-        provenance={"kind": "path", "hops": [asdict(triple) for triple in path]},
-    )
-
-
-def path_of(provenance: dict[str, Any]) -> Path:
-    """Rebuild the path that a question's provenance records."""
-    return tuple(Triple(**hop) for hop in provenance["hops"])
+def _asked(maker: Maker, asker: Asker, riddles: Iterator[Riddle], wanted: int, detail: str) -> int:
+    """Add questions and count what fell, by kind and path length."""
+    number = asker.ask(riddles, wanted)
+    for reason, count in (+maker.counted).items():
+        asker.harvest.rejections[f"{maker.kind}{detail}: {reason}"] += count
+    maker.counted.clear()
+    return number

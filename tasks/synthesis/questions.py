@@ -4,12 +4,14 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.corpus.grammar import rows, statements
+from tasks.corpus.names import key, remembered
 from tasks.records import AnswerKind, Domain, Question, Split
-from tasks.synthesis.names import key
+
+if TYPE_CHECKING:
+    from tasks.synthesis.graph import GraphReport
 
 GeneratorName = Literal["knowledge_graph", "tables", "self_play"]
 Fact = tuple[str, str]  # relation or measure, and the key of the subject
@@ -17,10 +19,11 @@ Fact = tuple[str, str]  # relation or measure, and the key of the subject
 
 @dataclass
 class Harvest:
-    """Questions of one domain and split, and the rejected candidates by reason."""
+    """Questions of one domain and split, the rejected candidates by reason, and what graph they were sought in."""
 
     questions: list[Question] = field(default_factory=list)
     rejections: Counter[str] = field(default_factory=Counter)
+    offer: "GraphReport | None" = None
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,14 @@ class Source:
         )
 
 
-@cache
+@remembered
 def facts_of(text: str) -> frozenset[Fact]:
     """Which facts a text states, whatever their values."""
     stated = {(statement.relation, key(statement.subject)) for statement in statements(text)}
     return frozenset(stated | {(measure, key(country)) for country, measure, _ in rows(text)})
 
 
-@cache
+@remembered
 def names_of(text: str) -> frozenset[str]:
     """Keys of the subjects and values that a text is about."""
     names = {name for statement in statements(text) for name in (statement.subject, statement.value)}

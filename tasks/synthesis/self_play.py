@@ -1,83 +1,86 @@
-"""MASE: one model proposes questions, solves them and judges the answers; agreement verifies a question.
+"""MASE: proposers ask about a few documents, solvers answer, a verifier compares; agreement verifies a question.
 
-QwenLong-L1.5 §3.2, Fig. 5, with SPELL's history buffer and vote. Nothing here knows the facts: a wrong
-proposal falls because the solvers do not agree with it, and the rejections say so. Solvers of one model err
-alike; so they read the evidence in different company: a guess changes with it, a read answer does not.
+QwenLong-L1.5 §3.2, Fig. 5, with SPELL's history buffer, solve rates and guards. Nothing here knows the facts: a wrong
+proposal falls because solvers do not reach its answer, and the rejections say so. Over the rounds documents join,
+the history shows what is to be surpassed, and the kinds of question rotate. Who plays is behind `Players`.
 """
 
 import random
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from statistics import fmean
 
-from tasks.generation.base import Completion, Generator, Sampling
-from tasks.prompts import (
-    Difficulty,
-    Proposal,
-    answer_prompt,
-    join_documents,
-    parse_proposal,
-    propose_prompt,
-)
-from tasks.records import AnswerKind, Document, Domain, Finish, Question, Split, Verdict
-from tasks.rewards.judge import LocalJudge
-from tasks.rewards.rules import check, extract_answer
-from tasks.synthesis.graph import TRIPLE_KINDS
-from tasks.synthesis.names import key, mentions
-from tasks.synthesis.questions import Harvest, Source, facts_of, names_of
-from tasks.tokenization import ChatTokenizer
+from tasks.corpus.library import Library
+from tasks.corpus.names import key, mentions, words
+from tasks.errors import BudgetError
+from tasks.prompts import Proposal
+from tasks.records import AnswerKind, Document, Domain, Question, Split
+from tasks.rewards.numbers import parse_number
+from tasks.synthesis.players import Ask, Players, Round, Try
+from tasks.synthesis.questions import Harvest, Source
+from tasks.synthesis.seating import seat
+from tasks.synthesis.voting import Votes, count_votes, worth
 
-MAX_ANSWER_WORDS = 40  # SPELL: a gold answer of at most 40 tokens
-DOCUMENTS_SHARE = 0.75  # of the context limit is given to documents, the rest to history and question
+DOCUMENTS_SHARE = 0.75  # of a prompt is given to a table's documents, the rest to history and question
 SHOWN_SHARE = 2 / 3  # of the documents that have joined is shown to the proposer
 COMPANY = 12  # random documents tried as company of the evidence
-PROPOSALS_PER_QUESTION = 2  # how many proposals are asked for per question wanted
-_NAME = re.compile(r"(?<=\s)[A-Z0-9][\w'-]*(?:\s[A-Z0-9][\w'-]*)*")  # not the first word
+PROPOSALS_PER_QUESTION = 2  # the most proposals that a game asks for, per question wanted
+WAVE = 128  # tables that play at a time: bounds memory, and what a spent budget takes along
+LENGTHS_KEPT = 65_536
+_BARE_NUMBER = re.compile(r"[+-]?\d[\d,.]*\s?%?")
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How the game is played; each role sets the number of samples itself."""
+    """How the game is played.
+
+    `votes`: solvers a question. `blind_votes`: solvers without documents, 0 where verification asks the same model.
+    """
 
     rounds: int
     history_size: int
     votes: int
-    context_tokens: int
-    sampling: Sampling
+    blind_votes: int
+    max_answer_tokens: int
     seed: int
 
 
 @dataclass(frozen=True)
-class Round:
-    """One round of the game, `number` counted from 0. Only the first one asks for easy questions."""
+class RoundRecord:
+    """What a round came to; a mean of nothing is None.
 
-    number: int
-    of: int
+    `mean_solve_rate` is over the well-formed proposals that solvers answered, wrong ones included;
+    `mean_verified_rate` over those that were verified.
+    """
 
-    @property
-    def difficulty(self) -> Difficulty:
-        """What the proposer is asked for."""
-        return "easy" if self.number == 0 else "hard"
+    round: int
+    proposed: int
+    well_formed: int
+    verified: int
+    mean_solve_rate: float | None
+    mean_verified_rate: float | None
+    mean_answer_words: float | None
 
-    @property
-    def joined_share(self) -> float:
-        """How much of a table's documents takes part: half at first, all in the last round."""
-        return 1.0 if self.of == 1 else 0.5 + 0.5 * self.number / (self.of - 1)
+
+@dataclass(frozen=True)
+class Play:
+    """What a game gave: questions and rejections, a record a round, and whether the budget ended it."""
+
+    harvest: Harvest
+    rounds: tuple[RoundRecord, ...]
+    out_of_budget: bool
 
 
 @dataclass(frozen=True)
 class Table:
-    """A few documents of one cluster at which the roles sit, and the FIFO history of verified questions."""
+    """Ids of documents in the order in which they join, and the FIFO history of verified questions."""
 
-    documents: tuple[Document, ...]
-    history: deque[str]
-
-    def subset(self, turn: Round, rng: random.Random) -> tuple[Document, ...]:
-        """A random part, in random order, of the documents that have joined: what the proposer sees."""
-        joined = self.documents[: max(1, round(turn.joined_share * len(self.documents)))]
-        return tuple(rng.sample(joined, max(1, round(SHOWN_SHARE * len(joined)))))
+    documents: tuple[str, ...]
+    history: deque[Question]
 
 
 @dataclass(frozen=True)
@@ -89,206 +92,199 @@ class Claim:
     question: Question
 
 
-class SelfPlay:
-    """Plays all tables of a split at once, round by round, so that every role is one batch."""
+@dataclass
+class _Tally:
+    """A round while it is played."""
 
-    def __init__(self, generator: Generator, tokenizer: ChatTokenizer, rules: Rules) -> None:
-        """The generator plays all three roles; the verifier judges greedily."""
-        self._generator = generator
-        self._tokenizer = tokenizer
+    turn: Round
+    proposed: int = 0
+    answer_words: list[int] = field(default_factory=list)  # of well-formed proposals
+    rates: list[float] = field(default_factory=list)
+    verified_rates: list[float] = field(default_factory=list)
+
+    def record(self) -> RoundRecord:
+        return RoundRecord(
+            round=self.turn.number + 1,
+            proposed=self.proposed,
+            well_formed=len(self.answer_words),
+            verified=len(self.verified_rates),
+            mean_solve_rate=_mean(self.rates),
+            mean_verified_rate=_mean(self.verified_rates),
+            mean_answer_words=_mean(self.answer_words),
+        )
+
+
+def play(players: Players, library: Library, split: Split, wanted: int, rules: Rules) -> Play:
+    """Play about the documents of one split until the rounds are over or the players' budget is spent.
+
+    Up to `wanted` verified questions come back; if there are more, those whose solve rate is worth most. A budget
+    that is spent ends the game and keeps what was verified before.
+    """
+    game = _Game(players, library, split, wanted, rules)
+    tallies: list[_Tally] = []
+    spent = False
+    try:
+        for number in range(rules.rounds if game.tables else 0):
+            tallies.append(_Tally(Round(number, rules.rounds)))
+            game.play_round(tallies[-1])
+    except BudgetError:
+        spent = True
+    harvest = Harvest(best(game.harvest.questions, wanted), game.harvest.rejections)
+    return Play(harvest, tuple(tally.record() for tally in tallies), spent)
+
+
+def best(questions: Sequence[Question], wanted: int) -> list[Question]:
+    """The questions of most worth in their old order; among equals the earlier ones."""
+    order = sorted(range(len(questions)), key=lambda index: -worth(questions[index].provenance["solve_rate"]))
+    return [questions[index] for index in sorted(order[:wanted])]
+
+
+class _Game:
+    """The state of a game: tables with their histories, and what was verified so far."""
+
+    def __init__(self, players: Players, library: Library, split: Split, wanted: int, rules: Rules) -> None:
+        self._players = players
+        self._library = library
         self._rules = rules
-        self._judge = LocalJudge(generator, tokenizer, replace(rules.sampling, temperature=0.0, top_p=1.0))
+        self._source = Source(Domain.READING_COMPREHENSION, "self_play", split, rules.seed)
+        self._rng = random.Random(f"{rules.seed} {split} self-play")
+        self._length = lru_cache(LENGTHS_KEPT)(lambda name: players.document_tokens(library[name].text))
+        self._names = [document.id for document in library.stream(split) if document.kind in players.kinds]
+        self._proposals = max(1, PROPOSALS_PER_QUESTION * wanted // rules.rounds)  # of a round
+        limit = round(DOCUMENTS_SHARE * players.prompt_tokens)
+        seated = seat(self._names, library, split, limit, self._length, self._rng)
+        self.tables = [Table(names, deque(maxlen=rules.history_size)) for names in islice(seated, self._proposals)]
+        self.harvest = Harvest()
+        self._claimed: set[tuple[str, str]] = set()
+        self._verified: set[str] = set()
 
-    def play(self, documents: Sequence[Document], split: Split, wanted: int) -> Harvest:
-        """Return up to `wanted` verified questions about the documents of one split."""
-        rules = self._rules
-        rng = random.Random(f"{rules.seed} {split} self-play")
-        limit = round(DOCUMENTS_SHARE * rules.context_tokens)
-        tables = list(seat(documents, limit, self._tokenizer.count, rules.history_size, rng))
-        source = Source(Domain.READING_COMPREHENSION, "self_play", split, rules.seed)
-        harvest = Harvest()
-        for number in range(rules.rounds if tables else 0):
-            turn = Round(number, rules.rounds)
-            subsets = [table.subset(turn, rng) for table in tables]
-            proposed = self._propose(tables, subsets, turn, wanted)
-            claims: list[Claim] = []
-            for table, subset, replies in zip(tables, subsets, proposed, strict=True):
-                sound, rejections = read_claims(table, subset, replies, turn, source)
-                claims += sound
-                harvest.rejections += rejections
-            self._keep_verified(claims, self._votes(claims, documents, turn, rng), harvest)
-        harvest.questions = harvest.questions[:wanted]
-        return harvest
+    def play_round(self, tally: _Tally) -> None:
+        """Play a round, a wave of tables after the other, so that every role is asked in batches."""
+        for start in range(0, len(self.tables), WAVE):
+            seed = f"{self._rules.seed} {self._source.split} {tally.turn.number} {start}"
+            claims = self._claims(list(self._asks(start, tally.turn)), tally, seed)
+            self._keep_verified(claims, self._votes(claims, seed), tally, seed)
 
-    def _propose(
-        self, tables: Sequence[Table], subsets: Sequence[Sequence[Document]], turn: Round, wanted: int
-    ) -> list[list[Completion]]:
-        prompts = [
-            propose_prompt([document.text for document in subset], turn.difficulty, list(table.history))
-            for table, subset in zip(tables, subsets, strict=True)
-        ]
-        number = -(-PROPOSALS_PER_QUESTION * wanted // (turn.of * len(tables)))
-        return self._ask(prompts, number, _seed(self._rules.seed, turn, "propose"))
+    def _asks(self, start: int, turn: Round) -> Iterator[tuple[Table, Ask]]:
+        """What the tables of a wave are asked for; the kinds rotate over tables and rounds."""
+        kinds = self._players.question_kinds(turn)
+        share, rest = divmod(self._proposals, len(self.tables))
+        for place, table in enumerate(self.tables[start : start + WAVE], start):
+            shown = self._subset(table, turn)
+            numbers = range(share + (place < rest))
+            for kind, number in Counter(kinds[(place + turn.number + one) % len(kinds)] for one in numbers).items():
+                yield table, Ask(shown, tuple(table.history), turn, kind, number)
 
-    def _votes(
-        self, claims: Sequence[Claim], documents: Sequence[Document], turn: Round, rng: random.Random
-    ) -> list[int]:
-        """How many solvers reach each claimed answer; each reads the evidence among other documents."""
-        pool = [document for document in documents if document.kind in TRIPLE_KINDS]
-        votes = self._rules.votes
-        prompts = [self._solver_prompt(claim, pool, rng) for claim in claims for _ in range(votes)]
-        replies = self._ask(prompts, 1, _seed(self._rules.seed, turn, "solve"))
-        questions = [claim.question for claim in claims for _ in range(votes)]
-        pairs = [(question, reply) for question, (reply,) in zip(questions, replies, strict=True)]
-        agreed = self._agreements(pairs, _seed(self._rules.seed, turn, "verify"))
-        return [sum(agreed[start : start + votes]) for start in range(0, len(agreed), votes)]
+    def _subset(self, table: Table, turn: Round) -> tuple[Document, ...]:
+        """A random part, in random order, of the documents that have joined: what the proposer sees."""
+        joined = table.documents[: max(1, round(turn.joined_share * len(table.documents)))]
+        shown = self._rng.sample(joined, max(1, round(SHOWN_SHARE * len(joined))))
+        return tuple(self._library[name] for name in shown)
 
-    def _solver_prompt(self, claim: Claim, pool: Sequence[Document], rng: random.Random) -> str:
-        """The claim's evidence and random documents of the split, up to the context limit, shuffled."""
-        count = self._tokenizer.prompt_length
-        texts = [document.text for document in claim.shown]
-        room = self._rules.context_tokens - count(answer_prompt(texts, claim.question.question))
-        for document in rng.sample(pool, min(len(pool), COMPANY)):
-            cost = self._tokenizer.count(f"{join_documents([document.text])}\n")
-            if cost <= room and document not in claim.shown:
-                texts.append(document.text)
-                room -= cost
-        return answer_prompt(rng.sample(texts, len(texts)), claim.question.question)
+    def _claims(self, asks: Sequence[tuple[Table, Ask]], tally: _Tally, seed: str) -> list[Claim]:
+        """The sound proposals; the others are counted by reason."""
+        claims: list[Claim] = []
+        replies = self._players.propose([ask for _, ask in asks], f"{seed} propose")
+        for (table, ask), proposals in zip(asks, replies, strict=True):
+            for proposal in proposals:
+                tally.proposed += 1
+                if self._rejects(self._fault(proposal, ask)) or proposal is None:
+                    continue
+                self._claimed.add((key(proposal.question), key(proposal.answer)))
+                tally.answer_words.append(len(proposal.answer.split()))
+                claims.append(Claim(table, ask.documents, self._question(proposal, ask)))
+        return claims
 
-    def _agreements(self, pairs: Sequence[tuple[Question, Completion]], seed: int) -> list[bool]:
-        """max(rule, judge): the verifier model is asked once about every answer that the rule refuses."""
-        agreed: dict[tuple[str, str, str], bool] = {}
-        doubtful: dict[tuple[str, str, str], Question] = {}
-        keys = []
-        for question, reply in pairs:
-            answer = extract_answer(reply.text, reply.finish) or ""
-            keys.append((question.question, question.gold[0], answer))
-            agreed[keys[-1]] = check(reply.text, reply.finish, question) is Verdict.CORRECT
-            if not agreed[keys[-1]]:
-                doubtful[keys[-1]] = question
-        answers = [answer or None for _, _, answer in doubtful]
-        verdicts = self._judge.judge(list(doubtful.values()), answers, seed)
-        agreed |= {pair: verdict is Verdict.CORRECT for pair, verdict in zip(doubtful, verdicts, strict=True)}
-        return [agreed[pair] for pair in keys]
+    def _rejects(self, problem: str) -> bool:
+        """Count a reason, if there is one."""
+        if problem:
+            self.harvest.rejections[problem] += 1
+        return bool(problem)
 
-    def _keep_verified(self, claims: Sequence[Claim], votes: Sequence[int], harvest: Harvest) -> None:
-        """A claim that enough solvers reach enters the history and the harvest.
+    def _fault(self, proposal: Proposal | None, ask: Ask) -> str:
+        """Why a proposal is not worth an answer, or "". Whether its answer is right is left to the votes."""
+        if proposal is None:
+            return "unreadable proposal"
+        question, answer = key(proposal.question), key(proposal.answer)
+        if not words(answer).strip() or self._players.count(proposal.answer) > self._rules.max_answer_tokens:
+            return "answer empty or too long"
+        if mentions(proposal.question, proposal.answer):
+            return "the question gives its answer away"
+        if question in self._verified or (question, answer) in self._claimed:
+            return "asked before"
+        return self._players.fault(proposal, ask)
 
-        More than half is enough for an easy question. At hard ones the solvers of one small model share wrong
-        guesses, so these need every vote.
-        """
-        known = {question.question for question in harvest.questions}
-        for claim, agreeing in zip(claims, votes, strict=True):
-            question = claim.question
-            hard = question.provenance["wanted_difficulty"] == "hard"
-            if agreeing < (self._rules.votes if hard else self._rules.votes // 2 + 1):
-                harvest.rejections["too few solvers agree"] += 1
-            elif question.question in known:
-                harvest.rejections["asked before"] += 1
-            else:
-                known.add(question.question)
-                claim.table.history.append(question.question)
-                tally = {**question.provenance, "votes": self._rules.votes, "agreeing": agreeing}
-                harvest.questions.append(question.model_copy(update={"provenance": tally}))
+    def _question(self, proposal: Proposal, ask: Ask) -> Question:
+        """The claim as a record. The solver may need all that the proposer saw, so that is the evidence."""
+        facts = {fact for document in ask.documents for fact in self._players.facts(document.text)}
+        return self._source.question(
+            proposal.question,
+            proposal.answer,
+            kind=_answer_kind(proposal.answer),
+            evidence=sorted(document.id for document in ask.documents),
+            difficulty=ask.turn.number + 1,
+            facts=sorted(facts),
+            provenance={"kind": "self-play", "round": ask.turn.number + 1, "asked_for": ask.kind},
+        )
 
-    def _ask(self, prompts: Sequence[str], samples: int, seed: int) -> list[list[Completion]]:
-        if not prompts:
-            return []
-        ids = [self._tokenizer.prompt_ids(prompt) for prompt in prompts]
-        return self._generator.generate(ids, replace(self._rules.sampling, samples=samples), seed)
+    def _votes(self, claims: Sequence[Claim], seed: str) -> list[Votes]:
+        attempts = (attempt for claim in claims for attempt in self._attempts(claim))
+        answers = list(self._players.solve(attempts, f"{seed} solve"))
+        questions = [claim.question for claim in claims]
+        return count_votes(questions, answers, lambda doubts: self._players.judge(doubts, f"{seed} judge"))
 
+    def _attempts(self, claim: Claim) -> Iterator[Try]:
+        """Every solver reads the evidence in other company: a guess changes with it, a read answer does not."""
+        evidence, question = [document.text for document in claim.shown], claim.question.question
+        left = self._players.prompt_tokens - self._players.solver_tokens(Try(tuple(evidence), question))
+        for _ in range(self._rules.votes):
+            texts, room = list(evidence), left
+            for name in self._company(claim):
+                if self._length(name) <= room:
+                    texts.append(self._library[name].text)
+                    room -= self._length(name)
+            yield Try(tuple(self._rng.sample(texts, len(texts))), question)
 
-def _seed(seed: int, turn: Round, role: str) -> int:
-    return random.Random(f"{seed} {turn.number} {role}").getrandbits(31)
+    def _company(self, claim: Claim) -> list[str]:
+        """The table's other documents and random ones of the split, shuffled."""
+        strangers = self._rng.sample(self._names, min(len(self._names), COMPANY))
+        others = sorted({*claim.table.documents, *strangers} - set(claim.question.document_ids))
+        return self._rng.sample(others, len(others))
 
+    def _blind_votes(self, claims: Sequence[Claim], seed: str) -> list[Votes]:
+        """Votes without documents. They also unmask a verifier that agrees with everything."""
+        if not self._rules.blind_votes:
+            return [Votes()] * len(claims)
+        questions = [claim.question for claim in claims]
+        attempts = [Try((), question.question) for question in questions for _ in range(self._rules.blind_votes)]
+        answers = list(self._players.solve(attempts, f"{seed} solve blindly"))
+        return count_votes(questions, answers, lambda doubts: self._players.judge(doubts, f"{seed} judge blind"))
 
-def read_claims(
-    table: Table, subset: Sequence[Document], replies: Sequence[Completion], turn: Round, source: Source
-) -> tuple[list[Claim], Counter[str]]:
-    """Parse the proposals of one table; those with a fault or said twice are counted by reason."""
-    claims: dict[Proposal, Claim] = {}
-    rejections = Counter[str]()
-    for reply in replies:
-        proposal = parse_proposal(reply.text) if reply.finish is Finish.FINISHED else None
-        problem = fault(proposal, subset, turn.difficulty)
-        if proposal is None or problem:
-            rejections[problem] += 1
-        elif proposal in claims:
-            rejections["asked before"] += 1
-        else:
-            claims[proposal] = Claim(table, tuple(subset), _question(source, proposal, subset, turn))
-    return list(claims.values()), rejections
+    def _keep_verified(self, claims: Sequence[Claim], votes: Sequence[Votes], tally: _Tally, seed: str) -> None:
+        """Claims that enough solvers reach, and not without documents, enter harvest and history."""
+        least = self._players.least_rate(tally.turn)
+        tally.rates += [cast.rate for cast in votes if cast.scored]
+        standing = [pair for pair in zip(claims, votes, strict=True) if not self._rejects(pair[1].fault(least))]
+        blind = self._blind_votes([claim for claim, _ in standing], seed)
+        grounded = [pair for pair, guess in zip(standing, blind, strict=True) if not self._rejects(guess.blind_fault())]
+        for claim, cast in sorted(grounded, key=lambda pair: worth(pair[1].rate)):  # the best stay longest in history
+            asked = key(claim.question.question)
+            if not self._rejects("asked before" if asked in self._verified else ""):
+                self._verified.add(asked)
+                tally.verified_rates.append(cast.rate)
+                self._keep(claim, cast)
 
-
-def seat(
-    documents: Sequence[Document],
-    limit: int,
-    count: Callable[[str], int],
-    history_size: int,
-    rng: random.Random,
-) -> Iterator[Table]:
-    """Cut each cluster into tables of documents that share names and together have at most `limit` tokens.
-
-    A document that alone exceeds the limit is left out: its context would not fit.
-    """
-    suitable = [one for one in documents if one.kind in TRIPLE_KINDS and _tokens([one], count) <= limit]
-    for _, members in groupby(sorted(suitable, key=_by_cluster), key=lambda document: document.cluster):
-        waiting = list(members)
-        while waiting:
-            seated = [waiting.pop(rng.randrange(len(waiting)))]
-            while fitting := [one for one in waiting if _tokens([*seated, one], count) <= limit]:
-                names = frozenset[str]().union(*(names_of(one.text) for one in seated))
-                seated.append(max(fitting, key=lambda one: len(names & names_of(one.text))))
-                waiting.remove(seated[-1])
-            yield Table(tuple(rng.sample(seated, len(seated))), deque(maxlen=history_size))
+    def _keep(self, claim: Claim, cast: Votes) -> None:
+        known = {"votes": cast.cast, "agreeing": cast.agreeing, "solve_rate": cast.rate}
+        question = claim.question.model_copy(update={"provenance": {**claim.question.provenance, **known}})
+        claim.table.history.append(question)
+        self.harvest.questions.append(question)
 
 
-def _tokens(documents: Sequence[Document], count: Callable[[str], int]) -> int:
-    return count(join_documents([document.text for document in documents]))
+def _answer_kind(answer: str) -> AnswerKind:
+    """A bare number is compared as one; with a unit, "30 June" would be one too."""
+    return AnswerKind.NUMBER if _BARE_NUMBER.fullmatch(answer) and parse_number(answer) else AnswerKind.TEXT
 
 
-def _by_cluster(document: Document) -> tuple[str, str]:
-    return document.cluster, document.id
-
-
-def fault(proposal: Proposal | None, documents: Sequence[Document], difficulty: Difficulty) -> str:
-    """Why a proposal is not worth an answer, or "". Whether its answer is right is left to the votes.
-
-    A hard question must need several documents: one with a name of the question, another with the answer,
-    and a name that links them.
-    """
-    if proposal is None:
-        return "unreadable proposal"
-    if not key(proposal.answer) or len(proposal.answer.split()) > MAX_ANSWER_WORDS:
-        return "answer empty or too long"
-    names = _NAME.findall(proposal.question)
-    if not any(mentions(document.text, name) for document in documents for name in names):
-        return "not about its documents"
-    if mentions(proposal.question, proposal.answer):
-        return "the question gives its answer away"
-    return "" if difficulty == "easy" else _fault_of_hard(names, proposal.answer, documents)
-
-
-def _fault_of_hard(names: Sequence[str], answer: str, documents: Sequence[Document]) -> str:
-    texts = [document.text for document in documents]
-    near = [text for text in texts if any(mentions(text, name) for name in names)]
-    far = [text for text in texts if mentions(text, answer)]
-    if set(near) & set(far):
-        return "not hard: one document mentions question and answer"
-    if not any(names_of(one) & names_of(other) for one in near for other in far):
-        return "not hard: nothing links question and answer"
-    return ""
-
-
-def _question(source: Source, proposal: Proposal, documents: Sequence[Document], turn: Round) -> Question:
-    """The claim as a record. The solver may need all that the proposer saw, so that is the evidence."""
-    facts = set[tuple[str, str]]().union(*(facts_of(document.text) for document in documents))
-    return source.question(
-        proposal.question,
-        proposal.answer,
-        kind=AnswerKind.NUMBER if proposal.answer.isdecimal() else AnswerKind.TEXT,
-        evidence=sorted(document.id for document in documents),
-        difficulty=1 if turn.difficulty == "easy" else 2,
-        facts=sorted(facts),
-        provenance={"kind": "self-play", "round": turn.number + 1, "wanted_difficulty": turn.difficulty},
-    )
+def _mean(numbers: Sequence[float]) -> float | None:
+    return fmean(numbers) if numbers else None

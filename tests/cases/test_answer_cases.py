@@ -5,7 +5,8 @@ import time
 import pytest
 
 from tasks.records import AnswerKind, Domain, Finish, Question, Verdict
-from tasks.rewards.rules import check, extract_answer
+from tasks.rewards.reasons import Reason
+from tasks.rewards.rules import Gold, check, examine, extract_answer
 
 
 def asked(kind: AnswerKind, *gold: str, text: str = "What?", options: tuple[str, ...] = ()) -> Question:
@@ -22,8 +23,9 @@ def right(reply: str, question: Question, finish: Finish = Finish.FINISHED) -> b
 @pytest.mark.parametrize(
     "reply",
     [
-        r"\boxed{2^{2^{2^{2^{2^{2}}}}}}",
-        r"\boxed{(10^{10^{10}})!}",
+        r"\boxed{2 + 2 + 2 + 2 + 2}",
+        r"\boxed{" + "9^" * 2000 + "9}",
+        r"\boxed{" + r"\frac{1}{" * 1000 + "7" + "}" * 1000 + "}",
         r"\boxed{" + "(" * 3000 + "7" + ")" * 3000 + "}",
         r"\boxed{" * 2000 + "7" + "}" * 2000,
         "The answer is " + "9," * 20_000 + "7.",
@@ -35,6 +37,29 @@ def test_ac01_no_answer_costs_time(reply: str) -> None:
     started = time.monotonic()
     assert not right(reply, asked(AnswerKind.NUMBER, "8"))
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "gold", "reply", "extracted", "reason"),
+    [
+        ("number", ("1/2",), r"First I get \boxed{2}. Wait, \boxed{\frac{1}{2}}", r"\frac{1}{2}", Reason.EQUAL),
+        ("number", ("4",), r"Answer: \boxed{4", None, Reason.NO_ANSWER),
+        ("number", ("0",), r"\boxed{}", None, Reason.NO_ANSWER),
+        ("number", ("2",), r"First I get \boxed{2}. Wait, \boxed{3}", "3", Reason.DIFFERENT),
+        ("ordered_list", ("3", "5"), r"\boxed{3}, \boxed{5}", "3, 5", Reason.EQUAL),
+        ("ordered_list", ("5", "3"), r"\boxed{3}, \boxed{5}", "3, 5", Reason.DIFFERENT),
+        ("quantity", ("5 km",), r"\boxed{5\,\text{km}}", "5km", Reason.EQUAL),
+        ("date", ("May 2021",), r"\boxed{2021} or rather \boxed{\text{May } 2021}", "May  2021", Reason.EQUAL),
+        ("yes_no", ("no",), r"\boxed{\text{yes}}. Hmm, \boxed{\text{no}}", "no", Reason.EQUAL),
+        ("text", ("Paris",), r"\boxed{Rome}, \boxed{Paris}", "Rome, Paris", Reason.DIFFERENT),
+        ("number", ("7",), r"\boxed{\boxed{\boxed{7}}}", "7", Reason.EQUAL),
+    ],
+)
+def test_ac02_the_last_whole_box_counts(
+    kind: str, gold: tuple[str, ...], reply: str, extracted: str | None, reason: Reason
+) -> None:
+    found = examine(reply, Finish.FINISHED, Gold(gold, AnswerKind(kind)))
+    assert (found.extracted, found.reason) == (extracted, reason)
 
 
 @pytest.mark.parametrize("gold", ["An", "The", "a", "—", "?!", "  "])
@@ -78,6 +103,37 @@ def test_ac09_only_what_follows_the_reasoning_counts(reply: str, finish: Finish,
     assert right(reply, asked(AnswerKind.NUMBER, "7"), finish) is paid
 
 
+@pytest.mark.parametrize("kind", AnswerKind)
+@pytest.mark.parametrize("reply", [r"<think> maybe \boxed{7}", "<think>a</think><think>The answer is 7."])
+def test_ac09_unfinished_reasoning_is_truncated_whatever_the_kind(kind: AnswerKind, reply: str) -> None:
+    gold = Gold(({"yes_no": "yes", "letter": "A"}.get(kind, "7"),), kind)
+    for finish in Finish:
+        assert examine(reply, finish, gold).reason is Reason.TRUNCATED
+
+
+@pytest.mark.parametrize(
+    ("kind", "gold", "reply"),
+    [
+        ("number", "5", "5 or 6"),
+        ("number", "5", "either 5 or 6"),
+        ("number", "5", "between 5 and 6"),
+        ("number", "5", "5, maybe 6"),
+        ("number", "5", "5-6"),
+        ("quantity", "5 km", "5 km or 6 km"),
+        ("percent", "5%", "5% to 6%"),
+        ("date", "2021", "2021 or 2022"),
+        ("date", "2021", "2021-2022"),
+        ("text", "Rome", "Rome or Oslo"),
+        ("yes_no", "yes", "yes or no"),
+        ("letter", "A", "A or B"),
+        ("list", "5", "5 or 6"),
+        ("set", "5", "5, 6"),
+    ],
+)
+def test_hedging_is_wrong(kind: str, gold: str, reply: str) -> None:
+    assert examine(f"The answer is {reply}.", Finish.FINISHED, Gold((gold,), AnswerKind(kind))).verdict is Verdict.WRONG
+
+
 @pytest.mark.parametrize(
     ("reply", "letter"),
     [
@@ -101,6 +157,8 @@ def test_jd02_openers_state_no_answer(reply: str) -> None:
     assert extract_answer(reply, Finish.FINISHED) is None
     for question in (asked(AnswerKind.NUMBER, "42"), asked(AnswerKind.TEXT, "Rome"), asked(AnswerKind.LIST, "4", "2")):
         assert check(reply, Finish.FINISHED, question) is Verdict.WRONG
+    for kind in (AnswerKind.FREE_TEXT, AnswerKind.CODE):  # wrong, not "needs a judge"
+        assert examine(reply, Finish.FINISHED, asked(kind, "42")).reason is Reason.NO_ANSWER
 
 
 @pytest.mark.parametrize("reply", ["null", "None", "NULL", "nothing", "unknown", "-", ""])

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tasks.corpus.cleaning import clean
-from tasks.corpus.readers import read_folder
 from tasks.tokenization import ChatTokenizer
 from tests.conftest import CHECKOUT
+from tests.corpus.files import read_all
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,8 @@ def test_tk03_a_bad_file_is_listed_and_the_run_goes_on(tmp_path: Path) -> None:
     (tmp_path / "d.md").write_bytes("Größe".encode("latin-1"))
     (tmp_path / "e.csv").write_bytes(b"a,b\n1,2,3\n")
     (tmp_path / "f.txt").write_bytes("text".encode("utf-16"))
-    reading = read_folder(tmp_path)
-    assert [(file.path, file.text) for file in reading.files] == [
+    reading, files = read_all(tmp_path)
+    assert [(file.path, file.text) for file in files] == [
         ("b.txt", "line1\nline2"),
         ("d.md", "Größe"),  # a guessed encoding, which is remarked
         ("f.txt", "text"),

@@ -5,6 +5,8 @@ import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from tasks.corpus.readers import FolderReading, SourceFile, read_folder
+
 
 def pdf_bytes(pages: Sequence[str]) -> bytes:
     """A PDF with a line of text a page; an empty string is a page without text, as scans are."""
@@ -46,3 +48,15 @@ def zip_bytes(**members: bytes) -> bytes:
         for name, data in members.items():
             archive.writestr(name, data)
     return target.getvalue()
+
+
+def read_all(folder: Path | str) -> tuple[FolderReading, list[SourceFile]]:
+    """Read a source into memory."""
+    kept: dict[str, SourceFile] = {}
+
+    def keep(source: SourceFile) -> str | None:
+        earlier = kept.setdefault(source.text, source)
+        return None if earlier is source else earlier.path
+
+    reading = read_folder(folder, keep)
+    return reading, list(kept.values())

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from tasks.corpus import readers, sources
-from tasks.corpus.readers import read_folder
 from tasks.corpus.sources import entries
 from tasks.errors import InputError, PipelineError
-from tests.corpus.files import pdf_bytes
+from tests.corpus.files import pdf_bytes, read_all
 from tests.test_s3 import BUCKET, Server, root, server  # noqa: F401 fixtures
 
 
@@ -38,8 +37,8 @@ def test_a_prefix_is_read_object_by_object(
     bucket("ü x+.txt", b"Odd")
     monkeypatch.setattr(readers, "MAX_BYTES", 4096)
     monkeypatch.setattr(sources.tempfile, "tempdir", str(tmp_path))
-    reading = read_folder(f"{root}/")
-    assert [(file.path, file.text) for file in reading.files] == [
+    reading, files = read_all(f"{root}/")
+    assert [(file.path, file.text) for file in files] == [
         ("a/one.txt", "One"),
         ("b.pdf", "The capital of France is Paris."),
         ("c.csv", "name,n\nx,1"),
@@ -76,9 +75,9 @@ def test_an_object_that_went_away_is_listed(bucket: Any, root: str, server: Serv
 
 def test_what_concerns_the_whole_bucket_ends_the_run(root: str, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
     with pytest.raises(PipelineError, match="create the bucket"):
-        read_folder("s3://no-such-bucket/x")
+        read_all("s3://no-such-bucket/x")
     with pytest.raises(InputError, match="it is empty"):
-        read_folder(f"{root}/nothing")
+        read_all(f"{root}/nothing")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
     with pytest.raises(PipelineError, match="correct AWS_SECRET_ACCESS_KEY"):
-        read_folder(root)
+        read_all(root)

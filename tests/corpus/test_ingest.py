@@ -2,6 +2,7 @@ import hashlib
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,10 @@ from tasks.corpus.countries import load_countries
 from tasks.corpus.documents import DIALOGUES_PER_COUNTRY, country_drafts
 from tasks.corpus.grammar import rows, statements
 from tasks.corpus.render import FACTS_PER_DIALOGUE, ROWS_PER_REPORT
+from tasks.corpus.spool import Spool
 from tasks.errors import InputError
 from tasks.params import Params, load_params
+from tasks.records import Document
 from tasks.tokenization import ChatTokenizer
 from tests.corpus.files import pdf_bytes
 
@@ -23,6 +26,13 @@ SPLITS = ("train", "development", "test")
 
 def params_of(scratch: Path, *overrides: str) -> Params:
     return load_params(scratch / "params.yaml", (f"tracking.uri=sqlite:///{scratch}/runs.db", *overrides))
+
+
+def collect(params: Params) -> tuple[list[Document], dict[str, Any]]:
+    """What the stage writes."""
+    with Spool.at(Path("spool")) as spool:
+        splits, metrics = ingest.collect(params, spool)
+        return list(spool.documents(splits)), metrics
 
 
 @pytest.fixture
@@ -54,7 +64,7 @@ def test_a_dialogue_never_repeats_a_country_and_sizes_are_bounded() -> None:
 
 
 def test_the_split_keeps_regions_whole_and_shares_true(scratch: Path) -> None:
-    documents, metrics = ingest.collect(params_of(scratch))
+    documents, metrics = collect(params_of(scratch))
     splits = {document.cluster: document.split for document in documents}
     assert all(document.split == splits[document.cluster] for document in documents)
     for kind in ("encyclopaedia", "report", "dialogue"):
@@ -84,7 +94,7 @@ def test_a_folder_becomes_documents_that_leave_room_for_a_question(scratch: Path
     (folder / "latin1.txt").write_bytes(b"caf\xe9")
     (folder / "scan.pdf").write_bytes(pdf_bytes(["", ""]))
     params = params_of(scratch, "corpus.countries=false", f"corpus.folder={folder}", f"base_model={tokenizer_folder}")
-    documents, metrics = ingest.collect(params)
+    documents, metrics = collect(params)
     count = ChatTokenizer.load(tokenizer_folder).count
     assert max(count(document.text) for document in documents) <= params.rl.stages["stage1"].max_input_tokens // 2
     assert {document.split for document in documents} == set(SPLITS)
@@ -101,17 +111,17 @@ def test_a_folder_becomes_documents_that_leave_room_for_a_question(scratch: Path
 
 
 def test_the_documents_of_the_committed_figures_stay_byte_for_byte(scratch: Path) -> None:
-    documents, _ = ingest.collect(params_of(scratch, "seed=0"))
+    documents, _ = collect(params_of(scratch, "seed=0"))
     written = "\n".join(document.model_dump_json() for document in documents)
     assert hashlib.sha256(written.encode()).hexdigest() == DOCUMENTS_OF_SEED_0
 
 
 def test_no_source_at_all_is_an_error(scratch: Path) -> None:
     with pytest.raises(InputError, match="switch one on"):
-        ingest.collect(params_of(scratch, "corpus.countries=false"))
+        collect(params_of(scratch, "corpus.countries=false"))
 
 
-def test_nothing_is_written_when_the_folder_cannot_be_used(scratch: Path) -> None:
+def test_nothing_is_written_when_the_folder_cannot_be_used(scratch: Path, tokenizer_folder: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        ingest.run(params_of(scratch, "corpus.folder=absent"))
+        ingest.run(params_of(scratch, "corpus.folder=absent", f"base_model={tokenizer_folder}"))
     assert not (scratch / ingest.DOCUMENTS).exists()

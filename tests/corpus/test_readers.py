@@ -5,8 +5,9 @@ import pytest
 
 from tasks.corpus.columns import table_rows
 from tasks.corpus.formats.delimited import read_table
-from tasks.corpus.readers import Remark, Section, read_folder
+from tasks.corpus.readers import Remark, Section
 from tasks.errors import InputError
+from tests.corpus.files import read_all
 
 
 def write(folder: Path, **files: bytes) -> Path:
@@ -93,8 +94,8 @@ def test_a_folder_is_read_and_what_is_left_out_has_a_reason(tmp_path: Path) -> N
         l_py=b"def f():\r\n    return 1\r\n",
         m_tsv=b"a\tb\nx\t1,000\n",
     )
-    reading = read_folder(tmp_path)
-    assert [(source.path, source.text, source.rows) for source in reading.files] == [
+    reading, files = read_all(tmp_path)
+    assert [(source.path, source.text, source.rows) for source in files] == [
         ("a.txt", "One\ntwo", ()),
         ("c.txt", "café", ()),
         ("e.csv", "name,n\nx,1", ("| x | n | 1 |",)),
@@ -122,8 +123,8 @@ def test_a_folder_is_read_and_what_is_left_out_has_a_reason(tmp_path: Path) -> N
 
 def test_records_are_documents_and_duplicates_among_them_are_listed(tmp_path: Path) -> None:
     write(tmp_path, a_jsonl=b'{"text": "One"}\n{"text": "  "}\n{"text": "One\\u0000"}\n{"text": "Two"}\n')
-    reading = read_folder(tmp_path)
-    assert [(source.path, source.text) for source in reading.files] == [("a.jsonl:1", "One"), ("a.jsonl:4", "Two")]
+    reading, files = read_all(tmp_path)
+    assert [(source.path, source.text) for source in files] == [("a.jsonl:1", "One"), ("a.jsonl:4", "Two")]
     assert [(skipped.path, skipped.reason) for skipped in reading.skipped] == [
         ("a.jsonl:2", "empty"),
         ("a.jsonl:3", "duplicate of a.jsonl:1"),
@@ -134,8 +135,8 @@ def test_tables_in_a_document_are_counts_or_text(tmp_path: Path) -> None:
     counts = "<table><tr><th>City<th>Schools</tr><tr><td>Ulm<td>12</tr></table>"
     odd = "<table><tr><th>City<th>City</tr><tr><td>Bonn<td>Ulm</tr></table>"
     write(tmp_path, a_html=f"<p>Before</p>{counts}<p>Between</p>{odd}<p>After</p>".encode())
-    reading = read_folder(tmp_path)
-    assert reading.files[0].sections == (
+    reading, files = read_all(tmp_path)
+    assert files[0].sections == (
         Section("Before"),
         Section("City | Schools\nUlm | 12", ("| Ulm | schools | 12 |",)),
         Section("Between\n\nCity | City\nBonn | Ulm\n\nAfter"),
@@ -163,17 +164,17 @@ def test_merged_cells_count_for_each_of_their_rows(tmp_path: Path) -> None:
         sheet.append(line)
     sheet.merge_cells("A2:A3")
     book.save(tmp_path / "a.xlsx")
-    rows = read_folder(tmp_path).files[0].rows
+    rows = read_all(tmp_path)[1][0].rows
     assert rows == ("| North | sales | 5 |", "| North | sales | 7 |", "| South | sales | 2 |")  # the blank stays blank
 
 
 def test_an_unusable_folder_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
-        read_folder(tmp_path / "absent")
+        read_all(tmp_path / "absent")
     with pytest.raises(InputError, match="it is empty"):
-        read_folder(tmp_path)
+        read_all(tmp_path)
     write(tmp_path, a_txt=b"\xff\xfea", b_txt=b"")
     with pytest.raises(InputError, match=r"a.txt: not UTF-16 \(byte 2\); b.txt: empty"):
-        read_folder(tmp_path)
+        read_all(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
-        read_folder(tmp_path / "a.txt")
+        read_all(tmp_path / "a.txt")

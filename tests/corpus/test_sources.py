@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from tasks.corpus.readers import read_folder
 from tasks.corpus.sources import entries
 from tasks.errors import InputError, ParameterError
+from tests.corpus.files import read_all
 
 
 def files(root: Path, *names: str) -> Path:
@@ -32,8 +32,8 @@ def test_what_is_not_the_projects_own_is_named_once(tmp_path: Path) -> None:
         "src/__pycache__": "installed or generated, not written",
         "web/node_modules": "installed or generated, not written",
     }
-    reading = read_folder(tmp_path)
-    assert [file.path for file in reading.files] == ["src/main.py"]
+    reading, kept = read_all(tmp_path)
+    assert [file.path for file in kept] == ["src/main.py"]
     assert {skipped.path for skipped in reading.skipped} == set(left_out)
 
 
@@ -51,7 +51,7 @@ def test_links_pipes_and_odd_names_have_a_reason_or_are_read(tmp_path: Path) -> 
         "linked": "a link to a folder",
         "pipe.txt": "neither file nor folder",
     }
-    assert [file.path for file in read_folder(tmp_path).files] == ["a.txt", "caf\\xe9.txt", "folder/b.txt"]
+    assert [file.path for file in read_all(tmp_path)[1]] == ["a.txt", "caf\\xe9.txt", "folder/b.txt"]
 
 
 def test_a_glob_names_files_below_its_first_wildcard(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.corpus.splitting import SPLITS, deal_clusters, group_near_duplicates
+from tasks.corpus.splitting import SPLITS, deal_clusters
 from tasks.errors import InputError
 from tasks.records import Split
 
@@ -40,19 +40,3 @@ def test_every_cluster_is_dealt_once(sizes: dict[str, int], seed: int) -> None:
     deal = deal_clusters({name: {"text": size} for name, size in sizes.items()}, SHARES, seed)
     assert sorted(deal) == sorted(sizes)
     assert set(deal.values()) == set(SPLITS)
-
-
-def test_near_duplicates_share_a_cluster_through_others() -> None:
-    base = [f"word{index}" for index in range(100)]
-    first, second, third = list(base), list(base), list(base)
-    second[0] = "changed"
-    third[0], third[99] = "changed", "other"
-    texts = {
-        "a": " ".join(first),
-        "b": "something else entirely here",
-        "c": " ".join(third),
-        "d": " ".join(second),
-    }
-    assert group_near_duplicates(texts, 0.97) == {"a": "a", "b": "b", "c": "a", "d": "a"}
-    assert group_near_duplicates(texts, 1.0) == {"a": "a", "b": "b", "c": "c", "d": "d"}
-    assert group_near_duplicates({"a": "x", "b": "x"}, 0.9) == {"a": "a", "b": "a"}

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tasks.artifacts import write_items, write_json
+from tasks.artifacts import write_bytes, write_items, write_json
 from tasks.errors import InputError
 from tasks.evaluation import report as stage
 from tasks.evaluation import tables
 from tasks.evaluation.charts import running_mean
-from tasks.evaluation.files import METRICS, REPLIES, TEST_ITEMS, write_replies
+from tasks.evaluation.files import METRICS, PICTURE, REPLIES, TEST_ITEMS, write_replies
 from tasks.evaluation.pages import excerpt, html_page, markdown_page, markdown_text
 from tasks.evaluation.scores import (
     Cell,
@@ -33,6 +33,7 @@ from tasks.tracking import NullTracker
 from tests.evaluation.conftest import ItemFactory
 
 HOSTILE = "<script>alert(1)</script> | [x](http://example.org) </td>"
+PNG = b"\x89PNG picture"
 GAIN = Interval(difference=0.25, low=-0.0125, high=0.5, questions=8)
 
 
@@ -147,12 +148,20 @@ def checkout(scratch: Path, evaluation: Evaluation, item: ItemFactory, monkeypat
     )
     write_json(Path("metrics/merge.json"), summarise("base", ("stage3", "memory"), 0.9, (tensor,)))
     rows = (
-        FunnelRow("train", Domain.MULTI_HOP, Outcome.KEPT, 7),
-        FunnelRow("train", Domain.DIALOGUE_MEMORY, Outcome.KEPT, 2),
-        FunnelRow("test", Domain.MULTI_HOP, Outcome.NOT_ROBUST, 3),
+        FunnelRow("train", Domain.MULTI_HOP, "knowledge_graph", Outcome.NEAR_DUPLICATE, 3),
+        FunnelRow("train", Domain.MULTI_HOP, "knowledge_graph", Outcome.KEPT, 7),
+        FunnelRow("train", Domain.DIALOGUE_MEMORY, "self_play", Outcome.NOT_ROBUST, 1),
+        FunnelRow("train", Domain.DIALOGUE_MEMORY, "self_play", Outcome.KEPT, 2),
+        FunnelRow("test", Domain.MULTI_HOP, "knowledge_graph", Outcome.UNGROUNDED, 3),
     )
-    write_json(Path("metrics/verify.json"), Funnel(questions=12, kept=9, rows=rows, lengths=()))
-    balance = {"bins": 2, "before": {"multi_hop": [5, 2]}, "after": {"multi_hop": [2, 2]}}
+    write_json(Path("metrics/verify.json"), Funnel(16, 9, rows, (), {}, {}))
+    write_bytes(PICTURE, PNG)
+    balance = {
+        "bins": 2,
+        "before": {"multi_hop": [5, 2]},
+        "after": {"multi_hop": [2, 2]},
+        "generators": {"knowledge_graph": 4},
+    }
     write_json(Path("metrics/balance.json"), balance)
     tracker = NullTracker()
 
@@ -188,11 +197,21 @@ def test_other_tables(checkout: NullTracker, evaluation: Evaluation) -> None:
     assert plain(tables.long_documents(evaluation)) == [
         ["stage4", "1024 tokens (8 × the window)", "4", "75.0 (+25.0 [−1.2, 50.0])", "50.0", "10.0", "50.0 %"]
     ]
-    assert plain(tables.funnel(sources.funnel)) == [
-        ["train", "9", "0", "9"],
-        ["development", "0", "0", "0"],
-        ["test", "3", "3", "0"],
+    training = tables.training_funnel(sources.funnel, sources.balance)
+    assert training.header == (
+        "after", "dropped", "remain", "knowledge graph", "self play", "multi hop", "dialogue memory",
+    )  # fmt: skip
+    assert plain(training) == [
+        ["synthesised", "", "13", "10", "3", "10", "3"],
+        ["near duplicate", "−3", "10", "7", "3", "7", "3"],
+        ["never right on extended context", "−1", "9", "7", "2", "7", "2"],
+        ["balanced", "−5", "4", "4", "0", "4", "0"],
     ]
+    assert plain(tables.funnel(sources.funnel, "test")) == [
+        ["synthesised", "", "3", "3", "3"],
+        ["answered without documents", "−3", "0", "0", "0"],
+    ]
+    assert plain(tables.funnel(sources.funnel, "development")) == [["synthesised", "", "0"]]
     assert plain(tables.balance(sources.balance)) == [["multi hop", "5 → 2", "2 → 2", "4 of 7"]]
     assert plain(tables.merge_weights(sources.merge)) == [
         ["stage3", "0.800", "0.500"],
@@ -263,6 +282,7 @@ def test_markdown_text_is_one_harmless_line() -> None:
 def test_stage(checkout: NullTracker, params: Params, capsys: pytest.CaptureFixture[str]) -> None:
     stage.run(params)
     assert checkout.artifacts == [stage.HTML, stage.MARKDOWN]
+    assert (stage.MARKDOWN.parent / "questions.png").read_bytes() == PNG
     shown = capsys.readouterr().out
     assert "+25.0 [−1.2, 50.0]" in shown
     assert f"mlflow ui --backend-store-uri {params.tracking.uri}" in shown
@@ -276,13 +296,15 @@ def test_html_is_whole_self_contained_and_escapes_foreign_text(checkout: NullTra
     assert "&lt;script&gt;" in page
     assert "gate on above" in page
     assert "4096 tokens" in page
-    assert not re.findall(r"""(?:src|href)=["'](?!#)|url\((?!#)|@import""", page.replace("xlink:", ""))
+    assert page.count("data:image/png;base64,iVBORyBwaWN0dXJl") == 1
+    assert not re.findall(r"""(?:src|href)=["'](?!#|data:)|url\((?!#)|@import""", page.replace("xlink:", ""))
 
 
 def test_markdown_escapes_foreign_text(checkout: NullTracker, params: Params) -> None:
     page = markdown_page(read_sources(), params)
     assert "<script>" not in page
     assert "[x](http" not in page
+    assert "![All questions by domain, kept and dropped](questions.png)" in page
     widths = {line.count(" | ") for line in page.splitlines() if line.startswith("| stage4 | 75")}
     assert widths == {3, 5, 8}
 

@@ -1,5 +1,7 @@
 """Small records, and a model that answers by a rule: for the tests of filtering."""
 
+import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -72,6 +74,9 @@ class WordTokenizer:
     def load(cls, folder: Path) -> "WordTokenizer":
         return cls()
 
+    def count(self, text: str) -> int:
+        return len(text.split())
+
     def prompt_ids(self, content: str) -> list[int]:
         return list(content.encode())
 
@@ -80,20 +85,46 @@ class WordTokenizer:
 
 
 class RuleGenerator:
-    """Answers every prompt by a rule of its text and the number of the sample; keeps prompts and seeds."""
+    """Answers every prompt by a rule of its text and the number of the sample; keeps prompts and seeds.
+
+    Samples of one prompt are numbered on from call to call.
+    """
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
         self.prompts: list[str] = []
         self.seeds: list[int] = []
         self.samplings: list[Sampling] = []
+        self.drawn: Counter[str] = Counter()
 
-    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int | Sequence[int]
+    ) -> list[list[Completion]]:
         texts = [bytes(prompt).decode() for prompt in prompts]
         self.prompts += texts
-        self.seeds.append(seed)
+        self.seeds += [seed] if isinstance(seed, int) else seed
         self.samplings.append(sampling)
-        return [
-            [Completion((1,), self._rule(text, sample), Finish.FINISHED) for sample in range(sampling.samples)]
-            for text in texts
-        ]
+        return [self._samples(text, sampling.samples) for text in texts]
+
+    def _samples(self, text: str, number: int) -> list[Completion]:
+        first = self.drawn[text]
+        self.drawn[text] += number
+        return [Completion((1,), self._rule(text, first + sample), Finish.FINISHED) for sample in range(number)]
+
+
+class DiceGenerator:
+    """Says Paris or Oslo as the seed has it: the answers of a prompt depend on its seed alone."""
+
+    def __init__(self) -> None:
+        self.drawn = 0
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: Sequence[int]
+    ) -> list[list[Completion]]:
+        self.drawn += len(prompts) * sampling.samples
+        return [self._throws(own, sampling.samples) for own in seed]
+
+    def _throws(self, seed: int, number: int) -> list[Completion]:
+        dice = random.Random(seed)
+        cities = (dice.choice(("Paris", "Oslo", "Oslo", "Oslo")) for _ in range(number))
+        return [Completion((1,), f"The answer is {city}.", Finish.FINISHED) for city in cities]

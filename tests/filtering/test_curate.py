@@ -1,4 +1,4 @@
-"""Curation and balance as stages, with a model that answers by rule."""
+"""Curation as a stage, with a model that answers by rule."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ import pytest
 
 from tasks.artifacts import read_items, write_documents, write_items
 from tasks.errors import InputError
-from tasks.filtering import balance, curate
+from tasks.filtering import curate
 from tasks.generation.local import LocalGenerator
 from tasks.params import Params, load_params
 from tasks.records import Document, Item
@@ -34,8 +34,7 @@ def _no_tracking(name: str, params: Params) -> Iterator[NullTracker]:
 
 @pytest.fixture
 def params(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> Params:
-    for verb in (curate, balance):
-        monkeypatch.setattr(verb, "stage_run", _no_tracking)
+    monkeypatch.setattr(curate, "stage_run", _no_tracking)
     monkeypatch.setattr(curate, "check_checkpoint", lambda folder: None)
     monkeypatch.setattr(curate, "ChatTokenizer", Tokenizer)
     return load_params(overrides=OVERRIDES)
@@ -144,19 +143,3 @@ class TestMemory:
             assert "d" in one.document_ids
             assert not any(name.startswith("test") for name in one.document_ids)
         assert json.loads(Path("metrics/curate-memory.json").read_text())["fresh"] == 6  # 1.5 · 4 candidates
-
-
-def test_balance_stage(params: Params) -> None:
-    items = [
-        item(question(f"{rate}-{number}"), pass_rate=rate)
-        for rate, count in ((0.125, 9), (1.0, 3))
-        for number in range(count)
-    ]
-    write_items(balance.VERIFIED, items)
-    balance.run(params)
-    assert Counter(one.pass_rate for one in read_items(balance.BALANCED)) == {0.125: 6, 1.0: 3}
-    assert json.loads(balance.METRICS.read_text()) == {
-        "bins": 4,
-        "before": {"reading_comprehension": [9, 0, 0, 3]},
-        "after": {"reading_comprehension": [6, 0, 0, 3]},
-    }

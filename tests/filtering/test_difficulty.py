@@ -1,14 +1,22 @@
-"""Bins and equal counts by hand."""
+"""Bins, equal counts and the bound of a domain, by hand."""
 
 import pytest
 
-from tasks.filtering.difficulty import balance, bin_of, histogram
-from tasks.records import Domain, Item
-from tests.filtering.builders import item, question
+from tasks.filtering.difficulty import Measured, balance, bin_of, histogram
+from tasks.records import Domain, Trials
 
 
-def pool(rates: list[float | None], domain: Domain = Domain.MULTI_HOP) -> list[Item]:
-    return [item(question(f"{domain}-{number}", domain=domain), pass_rate=rate) for number, rate in enumerate(rates)]
+def pool(rates: list[float | None], domain: Domain = Domain.MULTI_HOP) -> list[Measured]:
+    """Rates in eighths; None is never scored."""
+    return [
+        Measured(
+            id=f"{domain}-{number}",
+            domain=domain,
+            generator="knowledge_graph",
+            trials=Trials(correct=int(8 * (rate or 0)), scored=0 if rate is None else 8, drawn=8),
+        )
+        for number, rate in enumerate(rates)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +47,25 @@ def test_domains_do_not_mix_and_order_is_kept() -> None:
     assert [items.index(chosen) for chosen in kept] == sorted(items.index(chosen) for chosen in kept)
 
 
+def test_no_domain_gives_more_than_twice_the_median() -> None:
+    """Shares of 3, 10 and 60: the median is 10, so the large domain gives 20, level over its bins."""
+    items = pool([0.5] * 3) + pool([0.5] * 10, Domain.MULTIPLE_CHOICE)
+    items += pool([0.125] * 40 + [0.5] * 5 + [1.0] * 40, Domain.CORPUS_NUMERIC)
+    kept = histogram(balance(items, 4, seed=0), 4)
+    assert kept == {
+        Domain.MULTIPLE_CHOICE: [0, 0, 10, 0],
+        Domain.MULTI_HOP: [0, 0, 3, 0],
+        Domain.CORPUS_NUMERIC: [7, 0, 5, 7],  # a level of 8 would give 21
+    }
+
+
+def test_of_two_domains_the_smaller_one_is_the_median() -> None:
+    items = pool([0.5] * 4) + pool([0.5] * 100, Domain.MULTIPLE_CHOICE)
+    assert histogram(balance(items, 4, seed=0), 4)[Domain.MULTIPLE_CHOICE] == [0, 0, 8, 0]
+    alone = pool([0.5] * 100)
+    assert balance(alone, 4, seed=0) == alone
+
+
 def test_deterministic_in_the_seed() -> None:
     items = pool([0.125] * 30 + [1.0] * 2)
     assert balance(items, 4, seed=1) == balance(items, 4, seed=1)
@@ -47,5 +74,6 @@ def test_deterministic_in_the_seed() -> None:
 
 def test_items_without_a_rate_are_left_out() -> None:
     assert balance(pool([None, 0.5]), 4, seed=0) == pool([None, 0.5])[1:]
+    assert balance(pool([None]), 4, seed=0) == []
     assert balance([], 4, seed=0) == []
     assert histogram([], 4) == {}

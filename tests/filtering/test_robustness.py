@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.filtering.robustness import pass_at_k
+from tasks.filtering.robustness import pass_at_k, samples_wanted
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,11 @@ def test_equals_the_share_of_subsets_with_a_right_answer(counts: tuple[int, int,
     samples, correct, k = counts
     subsets = list(combinations([True] * correct + [False] * (samples - correct), k))
     assert pass_at_k(samples, correct, k) == pytest.approx(sum(map(any, subsets)) / len(subsets))
+
+
+@pytest.mark.parametrize(
+    ("correct", "drawn", "samples", "wanted"),
+    [(0, 0, 8, 1), (0, 1, 8, 1), (0, 2, 8, 2), (0, 4, 8, 4), (0, 8, 8, 0), (1, 1, 8, 0), (0, 2, 3, 1), (0, 0, 1, 1)],
+)
+def test_samples_double_until_one_is_right(correct: int, drawn: int, samples: int, wanted: int) -> None:
+    assert samples_wanted(correct, drawn, samples) == wanted

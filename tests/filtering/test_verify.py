@@ -1,23 +1,26 @@
 """The verification stage on a small world, with a model that answers by rule."""
 
 import json
+import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tasks.artifacts import read_items, write_documents, write_questions
 from tasks.errors import InputError
-from tasks.filtering import verify
-from tasks.filtering.funnel import Outcome, funnel
+from tasks.filtering import examination, verify
+from tasks.filtering.examination import BATCH, Examined, batches, ground, robustness_exam, until_complete, withstand
+from tasks.filtering.funnel import Outcome, Tally
 from tasks.filtering.trials import Examiner
-from tasks.generation.local import LocalGenerator
+from tasks.generation import models
 from tasks.params import Params, load_params
-from tasks.records import AnswerKind, Document, Domain, Item, Question, Split
+from tasks.records import UNTRIED, AnswerKind, Document, Domain, Item, Question, Split, Trials
 from tasks.tracking import NullTracker
-from tests.filtering.builders import RuleGenerator, WordTokenizer, document, item, question
+from tests.filtering.builders import DiceGenerator, RuleGenerator, WordTokenizer, document, item, question
 
 SPLITS: tuple[Split, ...] = ("train", "development", "test")
 OVERRIDES = (
@@ -65,18 +68,25 @@ def examiner(generator: RuleGenerator) -> Examiner:
     return Examiner(generator, WordTokenizer(), lambda done: None)  # type: ignore[arg-type]
 
 
-@contextmanager
-def _no_tracking(name: str, params: Params) -> Iterator[NullTracker]:
-    yield NullTracker()
+@pytest.fixture
+def tracker(monkeypatch: pytest.MonkeyPatch) -> NullTracker:
+    kept = NullTracker()
+
+    @contextmanager
+    def stage_run(name: str, params: Params) -> Iterator[NullTracker]:
+        yield kept
+
+    monkeypatch.setattr(verify, "stage_run", stage_run)
+    return kept
 
 
 @pytest.fixture
-def generator(monkeypatch: pytest.MonkeyPatch) -> RuleGenerator:
+def generator(monkeypatch: pytest.MonkeyPatch, tracker: NullTracker) -> RuleGenerator:
     double = RuleGenerator(reads)
-    monkeypatch.setattr(LocalGenerator, "load", lambda folder: double)
+    monkeypatch.setattr(models, "open_generator", lambda folder, execution, threads: double)
     monkeypatch.setattr(verify, "check_checkpoint", lambda folder: None)
-    monkeypatch.setattr(verify, "ChatTokenizer", WordTokenizer)
-    monkeypatch.setattr(verify, "stage_run", _no_tracking)
+    for module in (verify, examination):
+        monkeypatch.setattr(module, "ChatTokenizer", WordTokenizer)
     return double
 
 
@@ -89,16 +99,26 @@ def read(split: str) -> list[Item]:
     return read_items(verify.VERIFIED / f"{split}.parquet")
 
 
+def kept_from(asked: Item) -> Examined:
+    return Examined(asked.question, Outcome.KEPT, asked)
+
+
+def outcomes(examined: Sequence[Examined]) -> list[Outcome]:
+    return [one.outcome for one in examined]
+
+
 class TestStage:
     def test_every_split_is_written_with_its_checks(self, params: Params, generator: RuleGenerator) -> None:
         store(*world())
         verify.run(params)
         train, held_out = read("train"), [*read("development"), *read("test")]
+        without_model = ("splits", "answer_length", "near_duplicates", "contamination", "guessing", "grounding")
         assert (len(train), len(held_out)) == (12, 24)
-        assert {one.pass_rate for one in train} == {0.5}
-        assert {one.checks for one in train} == {("splits", "near_duplicates", "grounding", "robustness")}
-        assert {one.pass_rate for one in held_out} == {None}
-        assert {one.checks for one in held_out} == {("splits", "near_duplicates", "grounding")}
+        assert {one.checks for one in train} == {(*without_model, "robustness")}
+        assert {one.trials for one in train} == {Trials(correct=1, scored=1, drawn=1)}
+        assert {one.checks for one in held_out} == {without_model}
+        assert {one.trials for one in held_out} == {UNTRIED}
+        assert {one.pass_rate for one in (*train, *held_out)} == {None}
 
     def test_the_extended_context_of_one_split_is_stored(self, params: Params, generator: RuleGenerator) -> None:
         store(*world())
@@ -112,13 +132,17 @@ class TestStage:
                 assert one.input_tokens <= one.length_bucket
         assert not any("Landtest" in prompt for prompt in generator.prompts if "Document 1" in prompt)
 
-    def test_every_question_has_one_fate(self, params: Params, generator: RuleGenerator) -> None:
+    def test_every_question_has_one_fate(self, params: Params, generator: RuleGenerator, tracker: NullTracker) -> None:
         documents, questions = world()
         twin = questions[0].model_copy(update={"id": "train-zz"})
         stray = questions[1].model_copy(update={"id": "stray", "document_ids": ("Landtest0",)})
         lost = questions[2].model_copy(update={"id": "lost", "document_ids": ("gone",)})
         hopeless = questions[3].model_copy(update={"gold": ("Elsewhere",)})
-        store(documents, [*questions[:3], hopeless, *questions[4:], twin, stray, lost])
+        huge = questions[4].model_copy(update={"id": "huge", "document_ids": ("tome",)})
+        store(
+            [*documents, document("tome", "word " * 200)],
+            [*questions[:3], hopeless, *questions[4:], twin, stray, lost, huge],
+        )
         verify.run(params)
         metrics = json.loads(verify.METRICS.read_text())
         rows = {(row["split"], row["outcome"]): row["count"] for row in metrics["rows"]}
@@ -127,25 +151,42 @@ class TestStage:
             ("train", Outcome.NEAR_DUPLICATE): 1,
             ("train", Outcome.OTHER_SPLIT): 1,
             ("train", Outcome.UNKNOWN_DOCUMENT): 1,
+            ("train", Outcome.EVIDENCE_TOO_LONG): 1,
             ("train", Outcome.NOT_ROBUST): 1,
             ("development", Outcome.KEPT): 12,
             ("test", Outcome.KEPT): 12,
         }
-        assert metrics["questions"] == sum(rows.values()) == 39
+        assert metrics["questions"] == sum(rows.values()) == 40
+        assert metrics["samples"]["robustness"] == 11 + 8
+        assert 36 < metrics["samples"]["grounding"] < 36 * 8
+        fates = {row["id"]: (row["outcome"], row["detail"]) for row in pq.read_table(verify.FATES).to_pylist()}
+        assert len(fates) == 40
+        assert fates["train-zz"] == ("near_duplicate", "train-0")
+        assert fates["huge"] == ("evidence_too_long", "")
+        ((_, logged),) = tracker.steps
+        assert logged["funnel/0_synthesised"] == 16
+        assert logged["funnel/5_never_right_on_extended_context"] == 11
+        assert logged["train/reading_comprehension/near_duplicate"] == 1
+        assert tracker.artifacts == [verify.METRICS, verify.FUNNEL, verify.PICTURE]
+        assert "| near duplicate | −1 | 13 | 13 | 13 |" in verify.FUNNEL.read_text()
+        assert verify.PICTURE.read_bytes().startswith(b"\x89PNG")
 
     def test_same_seed_same_bytes(self, params: Params, generator: RuleGenerator) -> None:
         store(*world())
         verify.run(params)
-        first = (verify.VERIFIED / "train.parquet").read_bytes()
+        first = {path.name: path.read_bytes() for path in verify.VERIFIED.iterdir()}
+        shutil.rmtree(verify.VERIFIED)
+        generator.drawn.clear()
         verify.run(params)
-        assert (verify.VERIFIED / "train.parquet").read_bytes() == first
+        assert {path.name: path.read_bytes() for path in verify.VERIFIED.iterdir()} == first
+        assert set(first) == {f"{split}.parquet" for split in SPLITS} | {"fates.parquet", "funnel.md", "questions.png"}
 
     def test_a_corpus_too_small_for_a_domain(self, params: Params, generator: RuleGenerator) -> None:
         documents, questions = world()
         store(documents, [one for one in questions if one.split != "train"] + questions[:1])
         with pytest.raises(InputError, match=r"reading_comprehension has 1 verified train .* needs 2; add doc"):
             verify.run(params)
-        assert not verify.VERIFIED.exists()
+        assert not [path for path in verify.VERIFIED.rglob("*") if path.is_file()]
 
     def test_nothing_synthesised(self, params: Params, generator: RuleGenerator) -> None:
         write_documents(verify.DOCUMENTS, world()[0])
@@ -153,53 +194,107 @@ class TestStage:
             verify.run(params)
 
 
+def test_batches_are_fixed() -> None:
+    assert [len(batch) for batch in batches(range(2 * BATCH + 1))] == [BATCH, BATCH, 1]
+    assert list(batches([])) == []
+
+
 class TestGrounding:
-    def letter(self) -> Item:
+    def letter(self) -> Examined:
         options = ("Oslo", "Rome", "Bern", "Lima")
-        return item(question(gold=("A",), kind=AnswerKind.LETTER, options=options))
+        return kept_from(item(question(gold=("A",), kind=AnswerKind.LETTER, options=options)))
 
-    @pytest.mark.parametrize(("right", "kept"), [(0, True), (5, True), (6, False), (8, False)])
-    def test_vf01_four_options_eight_samples(self, params: Params, right: int, kept: bool) -> None:
-        answers = iter("A" * right + "B" * (8 - right))
-        generator = RuleGenerator(lambda prompt, sample: f"The answer is {next(answers)}.")
-        sieved = verify.ground([self.letter()], params, examiner(generator))
-        assert bool(sieved.items) is kept
-        assert [fate.outcome for fate in sieved.dropped] == ([] if kept else [Outcome.UNGROUNDED])
+    @pytest.mark.parametrize(
+        ("answers", "kept", "drawn"),
+        [
+            ("BBB", True, 3),  # five more right ones make 5
+            ("ABABB", True, 5),  # 2 of 5 leave 5 of 8
+            ("AAAAABBB", True, 8),
+            ("AAAAAA", False, 6),
+            ("AABABAAA", False, 8),
+        ],
+    )
+    def test_vf01_four_options_eight_samples(self, params: Params, answers: str, kept: bool, drawn: int) -> None:
+        generator = RuleGenerator(lambda prompt, sample: f"The answer is {answers[sample]}.")
+        (examined,) = ground([self.letter()], [0.0], params, examiner(generator))
+        assert examined.outcome is (Outcome.KEPT if kept else Outcome.UNGROUNDED)
+        assert (examined.item is not None) is kept
+        assert examined.grounding.drawn == drawn
+        assert len(generator.seeds) == len(set(generator.seeds)) == len(generator.prompts)
 
-    def test_rounds_have_distinct_seeds_and_stop_when_decided(self, params: Params) -> None:
-        generator = RuleGenerator(lambda prompt, sample: "The answer is B.")
-        verify.ground([self.letter()], params, examiner(generator))
-        assert [sampling.samples for sampling in generator.samplings] == [4]  # 4 wrong: 6 of 8 is out of reach
-        answers = iter("AABBBBBB")  # 2 of 4 leave 6 of 8 open
-        unsure = RuleGenerator(lambda prompt, sample: f"The answer is {next(answers)}.")
-        assert len(verify.ground([self.letter()], params, examiner(unsure)).items) == 1
-        assert len(set(unsure.seeds)) == 2
+    def test_one_right_answer_drops_what_cannot_be_guessed(self, params: Params) -> None:
+        generator = RuleGenerator(lambda prompt, sample: "Paris" if sample == 1 else "Oslo")
+        asked = kept_from(item(question(gold=("Paris",)), documents=("Nothing.",)))
+        (examined,) = ground([asked], [0.0], params, examiner(generator))
+        assert (examined.outcome, examined.grounding.drawn) == (Outcome.UNGROUNDED, 2)
+
+    def test_a_usual_answer_is_luck(self, params: Params) -> None:
+        generator = RuleGenerator(lambda prompt, sample: "Paris" if sample < 4 else "Oslo")
+        asked = kept_from(item(question(gold=("Paris",)), documents=("Nothing.",)))
+        assert outcomes(ground([asked] * 2, [0.3, 0.0], params, examiner(generator))) == [
+            Outcome.KEPT,
+            Outcome.UNGROUNDED,
+        ]
 
     def test_the_prompt_has_no_documents(self, params: Params) -> None:
         generator = RuleGenerator(lambda prompt, sample: "")
-        verify.ground([item(question())], params, examiner(generator))
-        assert set(generator.prompts) == {"Question: What is the capital of France?"}
+        ground([kept_from(item(question()))], [0.0], params, examiner(generator))
+        assert set(generator.prompts) <= {"Question: What is the capital of France?"}
+
+    def test_what_has_no_item_is_left_alone(self, params: Params) -> None:
+        fallen = Examined(question(), Outcome.EVIDENCE_TOO_LONG)
+        assert ground([fallen], [0.0], params, examiner(RuleGenerator(lambda *_: ""))) == [fallen]
+        assert withstand([fallen], params, examiner(RuleGenerator(lambda *_: ""))) == [fallen]
 
 
 class TestRobustness:
+    def asked(self, name: str, split: Split = "train", **changes: object) -> Examined:
+        made = item(question(name, text=f"Where is {name}?", split=split, **changes))  # type: ignore[arg-type]
+        return kept_from(made.model_copy(update={"length_bucket": 30}))
+
+    def test_the_first_right_answer_decides(self, params: Params) -> None:
+        generator = RuleGenerator(lambda prompt, sample: "Paris" if "here" in prompt and sample >= 2 else "Oslo")
+        examined = withstand([self.asked("here"), self.asked("there is none")], params, examiner(generator))
+        assert outcomes(examined) == [Outcome.KEPT, Outcome.KEPT]
+        generator = RuleGenerator(lambda prompt, sample: "Paris" if "x" in prompt and sample >= 2 else "Oslo")
+        examined = withstand([self.asked("x"), self.asked("y")], params, examiner(generator))
+        assert outcomes(examined) == [Outcome.KEPT, Outcome.NOT_ROBUST]
+        assert [one.robustness.drawn for one in examined] == [4, 8]
+        assert examined[0].item is not None
+        assert examined[0].item.trials == Trials(correct=2, scored=4, drawn=4)
+
+    def test_decisions_are_those_of_all_answers(self, params: Params) -> None:
+        """And the pass rate of what is kept, once completed, as if it had never stopped."""
+        asked = [self.asked(f"place {number}") for number in range(60)]
+        early, all_ = DiceGenerator(), DiceGenerator()
+        stopped = withstand(asked, params, examiner(early))
+        whole = [robustness_exam(one.item, params, until_complete(params)) for one in asked if one.item]
+        full = examiner(all_).examine(whole)
+        assert [one.outcome is Outcome.KEPT for one in stopped] == [trials.correct > 0 for trials in full]
+        assert Outcome.NOT_ROBUST in outcomes(stopped)
+        assert early.drawn < all_.drawn == 480
+        kept = [one.item for one in stopped if one.item]
+        completed = [robustness_exam(one, params, until_complete(params)) for one in kept]
+        rates = examiner(early).examine(completed)
+        assert rates == [trials for trials in full if trials.correct]
+
     def test_nothing_scored_is_not_failed(self, params: Params) -> None:
         generator = RuleGenerator(lambda prompt, sample: "The answer is Paris.")
-        goldless = item(question(gold=(), kind=AnswerKind.TEXT)).model_copy(update={"length_bucket": 30})
-        sieved = verify.withstand([goldless], params, examiner(generator))
-        assert [fate.outcome for fate in sieved.dropped] == [Outcome.UNSCORED]
+        examined = withstand([self.asked("a", gold=(), kind=AnswerKind.TEXT)], params, examiner(generator))
+        assert outcomes(examined) == [Outcome.UNSCORED]
 
     def test_held_out_items_are_not_asked(self, params: Params) -> None:
         generator = RuleGenerator(lambda prompt, sample: "")
-        held_out = [item(question("t", split="test")), item(question("d", split="development"))]
-        assert verify.withstand(held_out, params, examiner(generator)).items == tuple(held_out)
+        held_out = [self.asked("t", split="test"), self.asked("d", split="development")]
+        assert withstand(held_out, params, examiner(generator)) == held_out
         assert generator.prompts == []
 
 
 def test_an_empty_funnel() -> None:
-    empty = funnel([], [])
+    empty = Tally().funnel()
     assert (empty.questions, empty.kept, empty.rows, empty.lengths) == (0, 0, (), ())
 
 
 def test_a_domain_without_weight_needs_no_questions(params: Params) -> None:
     weightless = params.rl.model_copy(update={"domain_weights": {Domain.MULTI_HOP: 0.0}})
-    verify.check_domains([], params.model_copy(update={"rl": weightless}))
+    verify.check_domains(Tally(), params.model_copy(update={"rl": weightless}))

@@ -121,3 +121,13 @@ def test_load_reads_a_folder_and_refuses_a_broken_one(model, tmp_path):
     sampling = Sampling(1.0, 0.95, 5)
     loaded = LocalGenerator.load(tmp_path / "whole").generate(PROMPTS, sampling, seed=3)
     assert loaded == LocalGenerator(model, tiny_tokenizer()).generate(PROMPTS, sampling, seed=3)
+
+
+def test_a_seed_for_each_prompt_gives_what_separate_calls_give(model):
+    generator = LocalGenerator(model, tiny_tokenizer())
+    sampling = Sampling(temperature=1.0, top_p=1.0, max_new_tokens=6, samples=3)
+    together = generator.generate(PROMPTS[:2], sampling, [1, 2])
+    apart = [*generator.generate(PROMPTS[:1], sampling, 1), *generator.generate(PROMPTS[1:2], sampling, 2)]
+    assert [[reply.token_ids for reply in group] for group in together] == [
+        [reply.token_ids for reply in group] for group in apart
+    ]

@@ -1,182 +1,156 @@
-import random
 from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
 from tasks.corpus.grammar import CURRENCY, LARGEST_NEIGHBOUR
+from tasks.corpus.library import Library
+from tasks.errors import BudgetError
 from tasks.generation.base import Completion, Sampling
 from tasks.generation.scripted import ScriptedGenerator
 from tasks.prompts import Proposal
-from tasks.records import AnswerKind, Document, Domain, Finish
+from tasks.records import AnswerKind, Document, Domain, Finish, Question
+from tasks.synthesis.closed_players import ClosedPlayers
+from tasks.synthesis.players import Ask, Round
 from tasks.synthesis.questions import Source
-from tasks.synthesis.self_play import Round, Rules, SelfPlay, Table, fault, read_claims, seat
+from tasks.synthesis.self_play import Claim, Play, Rules, Table, _Game, best, play
 from tasks.tokenization import ChatTokenizer
 
 from .examples import document
 
 CHAD = document("chad", CURRENCY.sentence("Chad", "XAF"))
 PERU = document("peru", CURRENCY.sentence("Peru", "PEN"))
+NEAR = document("near", LARGEST_NEIGHBOUR.sentence("Chad", "Mali"))
+FAR = document("far", CURRENCY.sentence("Mali", "XOF"))
 RIGHT = "Question: What is the currency of Chad? Answer: XAF."
 WRONG = "Question: What is the currency of Chad? Answer: PEN."
-
-
-def rules(rounds: int = 1, votes: int = 3, history: int = 3, tokens: int = 128) -> Rules:
-    return Rules(rounds, history, votes, tokens, Sampling(0.7, 0.95, 48), seed=0)
+EASY = "Question: What is the currency of Mali? Answer: XOF."
+HARD = "Question: What is the currency of the largest neighbour of Chad? Answer: XOF."
+RULES = Rules(rounds=1, history_size=3, votes=3, blind_votes=0, max_answer_tokens=40, seed=0)
 
 
 def says(answer: str) -> str:
     return f"The answer is {answer}."
 
 
-def play(
+def closed(tokenizer: ChatTokenizer, replies: Sequence[str | Completion], tokens: int = 128) -> ClosedPlayers:
+    return ClosedPlayers(ScriptedGenerator(replies), tokenizer, Sampling(0.7, 0.95, 48), tokens)
+
+
+def played(
     tokenizer: ChatTokenizer,
-    replies: list[str | Completion],
-    documents: list[Document],
-    game: Rules,
-    wanted: int,
-) -> tuple[list[str], dict[str, int], ScriptedGenerator]:
-    generator = ScriptedGenerator(replies)
-    harvest = SelfPlay(generator, tokenizer, game).play(documents, "train", wanted)
-    return [f"{one.question} {one.gold[0]}" for one in harvest.questions], dict(harvest.rejections), generator
+    replies: Sequence[str | Completion],
+    documents: Sequence[Document],
+    rules: Rules = RULES,
+    wanted: int = 1,
+) -> Play:
+    """A game whose script is used up."""
+    players = closed(tokenizer, replies)
+    game = play(players, Library.of(documents), "train", wanted, rules)
+    assert isinstance(players.generator, ScriptedGenerator)
+    assert players.generator._next == len(replies)
+    return game
+
+
+def asked(game: Play) -> list[str]:
+    return [f"{one.question} {one.gold[0]}" for one in game.harvest.questions]
+
+
+@pytest.fixture
+def everything_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Game, "_subset", lambda game, table, turn: tuple(map(game._library.get, table.documents)))
 
 
 def test_agreement_verifies_a_question_and_the_gold_is_the_proposers(tokenizer: ChatTokenizer) -> None:
-    generator = ScriptedGenerator([RIGHT, RIGHT, says("XAF"), says("PEN"), says("xaf"), "Verdict: incorrect."])
-    harvest = SelfPlay(generator, tokenizer, rules()).play([CHAD], "train", 1)
-    (question,) = harvest.questions
+    game = played(tokenizer, [RIGHT, RIGHT, says("XAF"), says("PEN"), says("xaf"), "Verdict: incorrect."], [CHAD])
+    (question,) = game.harvest.questions
     assert (question.question, question.gold) == ("What is the currency of Chad?", ("XAF",))
     assert (question.answer_kind, question.document_ids) == (AnswerKind.TEXT, ("chad",))
     assert question.provenance == {
         "kind": "self-play",
         "round": 1,
-        "wanted_difficulty": "easy",
+        "asked_for": "easy",
         "facts": [["currency", "chad"]],
         "votes": 3,
         "agreeing": 2,
+        "solve_rate": 2 / 3,
     }
-    assert harvest.rejections == {"asked before": 1}
+    assert game.harvest.rejections == {"asked before": 1}
 
 
 def test_a_wrong_proposal_falls_by_the_votes(tokenizer: ChatTokenizer) -> None:
-    votes = [says("XAF")] * 3
-    replies = [WRONG, "no form", *votes, "Verdict: incorrect."]
-    assert play(tokenizer, replies, [CHAD], rules(), 1)[:2] == (
-        [],
-        {"unreadable proposal": 1, "too few solvers agree": 1},
-    )
+    game = played(tokenizer, [WRONG, "no form", *[says("XAF")] * 3, "Verdict: incorrect."], [CHAD])
+    assert asked(game) == []
+    assert game.harvest.rejections == {"unreadable proposal": 1, "too few solvers agree": 1}
 
 
 def test_half_of_the_votes_is_no_majority(tokenizer: ChatTokenizer) -> None:
     replies = [RIGHT, "no form", says("XAF"), says("XAF"), says("PEN"), says("USD"), "incorrect", "incorrect"]
-    questions, rejections, _ = play(tokenizer, replies, [CHAD], rules(votes=4), 1)
-    assert questions == []
-    assert rejections["too few solvers agree"] == 1
+    game = played(tokenizer, replies, [CHAD], replace(RULES, votes=4))
+    assert asked(game) == []
+    assert game.harvest.rejections["too few solvers agree"] == 1
 
 
-def test_the_verifier_model_may_accept_what_the_rule_refuses_and_is_asked_once(
-    tokenizer: ChatTokenizer,
-) -> None:
-    replies = [RIGHT, "no form", *[says("the XAF franc")] * 3, "Verdict: correct."]
-    questions, _, generator = play(tokenizer, replies, [CHAD], rules(), 1)
-    assert questions == ["What is the currency of Chad? XAF"]
-    assert len(generator.prompts) == 1 + 3 + 1
+def test_the_verifier_may_accept_what_the_rule_refuses_and_is_asked_once(tokenizer: ChatTokenizer) -> None:
+    game = played(tokenizer, [RIGHT, "no form", *[says("the XAF franc")] * 3, "Verdict: correct."], [CHAD])
+    assert asked(game) == ["What is the currency of Chad? XAF"]
 
 
-def test_a_cut_reply_counts_as_no_proposal_and_no_vote(tokenizer: ChatTokenizer) -> None:
+def test_a_cut_reply_counts_as_no_proposal_and_no_agreement(tokenizer: ChatTokenizer) -> None:
     cut = Completion((1,), RIGHT, Finish.TRUNCATED)
-    assert play(tokenizer, [cut, cut], [CHAD], rules(), 1)[1] == {"unreadable proposal": 2}
+    assert played(tokenizer, [cut, cut], [CHAD]).harvest.rejections == {"unreadable proposal": 2}
     silent = Completion((1,), "<think> the currency", Finish.TRUNCATED)
-    assert play(tokenizer, [RIGHT, RIGHT, silent, silent, silent], [CHAD], rules(), 1)[0] == []
+    assert asked(played(tokenizer, [RIGHT, RIGHT, silent, silent, silent], [CHAD])) == []
 
 
-ONE = "not hard: one document mentions question and answer"
-NO_LINK = "not hard: nothing links question and answer"
-NEAR = document("near", LARGEST_NEIGHBOUR.sentence("Chad", "Mali"))
-FAR = document("far", CURRENCY.sentence("Mali", "XOF"))
-EASY = "Question: What is the currency of Mali? Answer: XOF."
-HARD = "Question: What is the currency of the largest neighbour of Chad? Answer: XOF."
-
-
-def test_rounds_grow_harder_and_remember(tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Table, "subset", lambda self, turn, rng: self.documents)
+@pytest.mark.usefixtures("everything_shown")
+def test_rounds_grow_harder_remember_and_are_measured(tokenizer: ChatTokenizer) -> None:
     votes = [says("XOF")] * 3
-    replies = [EASY, *votes, HARD, *votes, HARD, *votes]
-    questions, rejections, generator = play(tokenizer, replies, [NEAR, FAR], rules(rounds=3, history=1), 1)
-    asked = [tokenizer.decode(prompt).replace(" :", ":") for prompt in generator.prompts]
-    assert "Earlier questions: none Propose an easy question." in asked[0]
-    assert "Earlier questions: What is the currency of Mali? Propose a hard question." in asked[4]
-    assert "Earlier questions: What is the currency of the largest neighbour of Chad? Propose a" in asked[8]
-    assert questions == ["What is the currency of Mali? XOF"]  # one was wanted
-    assert rejections == {"asked before": 1}
+    players = closed(tokenizer, [EASY, EASY, *votes, HARD, "no form", says("XOF"), says("XOF"), *[""] * 1])
+    game = play(players, Library.of([NEAR, FAR]), "train", 2, replace(RULES, rounds=2))
+    prompts = [tokenizer.decode(prompt).replace(" :", ":") for prompt in players.generator.prompts]  # type: ignore[attr-defined]
+    assert "Earlier questions: none Propose an easy question." in prompts[0]
+    assert "Earlier questions: What is the currency of Mali? Propose a hard question." in prompts[4]
+    assert asked(game) == ["What is the currency of Mali? XOF"]
+    easy, hard = game.rounds
+    assert (easy.round, easy.proposed, easy.well_formed, easy.verified) == (1, 2, 1, 1)
+    assert (easy.mean_solve_rate, easy.mean_verified_rate, easy.mean_answer_words) == (1.0, 1.0, 1.0)
+    assert (hard.round, hard.proposed, hard.well_formed, hard.verified) == (2, 2, 1, 0)
+    assert (hard.mean_solve_rate, hard.mean_verified_rate) == (2 / 3, None)  # a hard question needs every vote
 
 
-def test_a_hard_question_needs_every_vote(tokenizer: ChatTokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Table, "subset", lambda self, turn, rng: self.documents)
-    monkeypatch.setattr(Round, "difficulty", "hard")
-    documents = [NEAR, FAR]
-    for answers, kept in ((["XOF"] * 3, 1), (["XOF", "XOF", "PEN"], 0)):
-        replies = [HARD, "no form", *map(says, answers), *["Verdict: incorrect."] * (1 - kept)]
-        assert len(play(tokenizer, replies, documents, rules(), 1)[0]) == kept
+@pytest.mark.usefixtures("everything_shown")
+def test_the_history_forgets_the_oldest(tokenizer: ChatTokenizer) -> None:
+    votes, rules = [says("XOF")] * 3, replace(RULES, rounds=3, history_size=1)
+    players = closed(tokenizer, [EASY, *votes, HARD, *votes, "no form"])
+    play(players, Library.of([NEAR, FAR]), "train", 2, rules)
+    last = tokenizer.decode(players.generator.prompts[-1]).replace(" :", ":")  # type: ignore[attr-defined]
+    assert "Earlier questions: What is the currency of the largest neighbour of Chad? Propose" in last
 
 
-def test_every_solver_reads_the_evidence_in_other_company(tokenizer: ChatTokenizer) -> None:
-    others = [document(f"o{n}", CURRENCY.sentence(f"N{n}", "PEN"), cluster="other") for n in range(30)]
-    game = SelfPlay(ScriptedGenerator([]), tokenizer, rules())
-    (claim,), _ = read_claims(
-        Table((CHAD,), deque()),
-        [CHAD],
-        [Completion((), RIGHT, Finish.FINISHED)],
-        Round(0, 1),
-        Source(Domain.READING_COMPREHENSION, "self_play", "train", 0),
-    )
-    rng = random.Random(0)
-    prompts = [game._solver_prompt(claim, others, rng) for _ in range(4)]
-    assert len(set(prompts)) == 4
-    assert all(CHAD.text in prompt and "N" in prompt for prompt in prompts)
-    assert all(100 < tokenizer.prompt_length(prompt) <= 128 for prompt in prompts)
-
-
-def test_documents_join_over_the_rounds() -> None:
-    table = Table(tuple(document(f"d{n}", "x") for n in range(6)), deque(maxlen=3))
-    seen = [{one.id for _ in range(40) for one in table.subset(Round(n, 3), random.Random(n))} for n in range(3)]
-    assert len(table.subset(Round(0, 3), random.Random(0))) == 2
-    assert len(table.subset(Round(2, 3), random.Random(0))) == 4
-    assert Round(0, 3).joined_share == 0.5
-    assert Round(1, 3).joined_share == 0.75
-    assert Round(2, 3).joined_share == Round(0, 1).joined_share == 1.0
-    assert seen[0] <= {"d0", "d1", "d2"}
-
-
-def test_tables_seat_documents_that_share_names_and_fit() -> None:
-    documents = [document(f"money{n}", CURRENCY.sentence(f"Land{n}", f"C{n}")) for n in range(4)]
-    documents += [document(f"side{n}", LARGEST_NEIGHBOUR.sentence(f"Land{n}", f"X{n}")) for n in range(4)]
-    documents += [document("alone", "w", cluster="two"), document("long", "w " * 99, cluster="two")]
-    documents += [document("talk", "w", "dialogue")]
-    tables = list(seat(documents, 20, words, 3, random.Random(0)))
-    seated = sorted(sorted(one.id for one in table.documents) for table in tables)
-    assert seated == [["alone"], *(["money" + n, "side" + n] for n in "0123")]
-    assert all(table.history.maxlen == 3 for table in tables)
-    assert list(seat([], 30, words, 3, random.Random(0))) == []
-
-
-def words(text: str) -> int:
-    return len(text.split())
+def test_a_verified_question_is_not_asked_again_and_its_claim_not_voted_on_twice(tokenizer: ChatTokenizer) -> None:
+    rounds = replace(RULES, rounds=2)
+    game = played(tokenizer, [RIGHT, *[says("XAF")] * 3, RIGHT], [CHAD], rounds)
+    assert (len(asked(game)), game.harvest.rejections) == (1, {"asked before": 1})
+    game = played(tokenizer, [WRONG, *[says("XAF")] * 3, "incorrect", WRONG], [CHAD], rounds)
+    assert (asked(game), game.harvest.rejections) == ([], {"too few solvers agree": 1, "asked before": 1})
 
 
 @pytest.mark.parametrize(
-    ("question", "answer", "problem"),
+    ("proposal", "problem"),
     [
-        ("What is the currency of Chad?", "XAF", ""),
-        ("What is the currency of Mali?", "XAF", "not about its documents"),
-        ("What is it?", "XAF", "not about its documents"),
-        ("What is the currency of Chad?", "Chad", "the question gives its answer away"),
-        ("What is the currency of Chad?", " ", "answer empty or too long"),
-        ("What is the currency of Chad?", "x " * 41, "answer empty or too long"),
+        (Proposal("What is the currency of Chad?", "Chad"), "the question gives its answer away"),
+        (Proposal("What is the currency of Chad?", "…"), "answer empty or too long"),
+        (Proposal("What is the currency of Chad?", "XAF " * 41), "answer empty or too long"),
+        (Proposal("What is the currency of Mali?", "XAF"), "not about its documents"),
+        (Proposal("What is it?", "XAF"), "not about its documents"),
     ],
 )
-def test_faults_of_a_proposal(question: str, answer: str, problem: str) -> None:
-    assert fault(Proposal(question, answer), [CHAD, PERU], "easy") == problem
-    assert fault(None, [CHAD], "easy") == "unreadable proposal"
+def test_faults_of_a_proposal(tokenizer: ChatTokenizer, proposal: Proposal, problem: str) -> None:
+    said = f"Question: {proposal.question} Answer: {proposal.answer}."
+    game = played(tokenizer, [said, "no form"], [CHAD, PERU])
+    assert game.harvest.rejections == {problem: 1, "unreadable proposal": 1}
 
 
 @pytest.mark.parametrize(
@@ -185,20 +159,94 @@ def test_faults_of_a_proposal(question: str, answer: str, problem: str) -> None:
         ([NEAR, FAR], ""),
         (
             [NEAR, FAR, document("both", "Chad pays in XOF.")],
-            ONE,
+            "not hard: one document mentions question and answer",
         ),
-        (
-            [NEAR, document("far", CURRENCY.sentence("Togo", "XOF"))],
-            NO_LINK,
-        ),
-        ([NEAR], NO_LINK),
+        ([NEAR, document("far", CURRENCY.sentence("Togo", "XOF"))], "not hard: nothing links question and answer"),
+        ([NEAR], "not hard: nothing links question and answer"),
     ],
 )
-def test_a_hard_proposal_spans_linked_documents(documents: list[Document], problem: str) -> None:
+def test_a_hard_proposal_spans_linked_documents(
+    tokenizer: ChatTokenizer, documents: list[Document], problem: str
+) -> None:
     proposal = Proposal("What is the currency of the largest neighbour of Chad?", "XOF")
-    assert fault(proposal, documents, "hard") == problem
-    assert fault(proposal, documents, "easy") == ""
+    players = closed(tokenizer, [])
+    assert players.fault(proposal, Ask(tuple(documents), (), Round(1, 2), "hard", 1)) == problem
+    assert players.fault(proposal, Ask(tuple(documents), (), Round(0, 2), "easy", 1)) == ""
 
 
-def test_no_documents_no_game(tokenizer: ChatTokenizer) -> None:
-    assert play(tokenizer, [], [], rules(), 5)[:2] == ([], {})
+def test_every_solver_reads_the_evidence_in_other_company(tokenizer: ChatTokenizer) -> None:
+    others = [document(f"o{n}", CURRENCY.sentence(f"N{n}", "PEN")) for n in range(30)]
+    players = closed(tokenizer, [])
+    game = _Game(players, Library.of([CHAD, *others]), "train", 1, replace(RULES, votes=4))
+    claim = Claim(Table(("chad", "o1"), deque()), (CHAD,), verified("chad", 1.0))
+    attempts = list(game._attempts(claim))
+    assert len({attempt.documents for attempt in attempts}) == 4
+    assert all(CHAD.text in attempt.documents and len(attempt.documents) > 3 for attempt in attempts)
+    assert all(100 < players.solver_tokens(attempt) <= 128 for attempt in attempts)
+
+
+def test_documents_join_over_the_rounds(tokenizer: ChatTokenizer) -> None:
+    documents = [document(f"d{n}", "x") for n in range(6)]
+    game = _Game(closed(tokenizer, []), Library.of(documents), "train", 1, RULES)
+    table = Table(tuple(one.id for one in documents), deque())
+    seen = [{one.id for _ in range(40) for one in game._subset(table, Round(n, 3))} for n in range(3)]
+    assert seen == [{"d0", "d1", "d2"}, {"d0", "d1", "d2", "d3"}, {"d0", "d1", "d2", "d3", "d4", "d5"}]
+    assert [len(game._subset(table, Round(n, 3))) for n in range(3)] == [2, 3, 4]
+    assert Round(0, 1).joined_share == 1.0
+
+
+def test_only_documents_of_the_split_and_of_readable_kinds_play(tokenizer: ChatTokenizer) -> None:
+    unplayable = [
+        document("held", CHAD.text, split="test"),
+        document("talk", "What?", "dialogue"),
+        document("long", CURRENCY.sentence("Chad", "XAF") * 40),
+    ]
+    game = played(tokenizer, [], unplayable, wanted=5)
+    assert (game.harvest.questions, game.harvest.rejections, game.rounds) == ([], {}, ())
+    assert played(tokenizer, [], []).harvest.questions == []
+
+
+def test_a_spent_budget_ends_the_game_and_keeps_what_was_verified(tokenizer: ChatTokenizer) -> None:
+    class Spent(ClosedPlayers):
+        def propose(self, asks: Sequence[Ask], seed: str) -> Iterator[list[Proposal | None]]:
+            if asks[0].turn.number == 1:
+                raise BudgetError("spent")
+            return super().propose(asks, seed)
+
+    players = Spent(
+        ScriptedGenerator([RIGHT, RIGHT, *[says("XAF")] * 3]), tokenizer, Sampling(0.7, 0.95, 48), prompt_tokens=128
+    )
+    game = play(players, Library.of([CHAD]), "train", 4, replace(RULES, rounds=3))
+    assert (len(asked(game)), game.out_of_budget) == (1, True)
+    assert [(record.proposed, record.verified) for record in game.rounds] == [(2, 1), (0, 0)]
+    assert game.rounds[1].mean_solve_rate is None
+
+
+def test_no_more_proposals_than_allowed_and_no_more_tables(tokenizer: ChatTokenizer) -> None:
+    documents = [document(f"d{n}", CURRENCY.sentence(f"N{n}", "PEN") * 8) for n in range(9)]  # a table each
+    game = played(tokenizer, ["no form"] * 6, documents, replace(RULES, rounds=2), wanted=3)
+    assert [record.proposed for record in game.rounds] == [3, 3]  # 2 a question, over two rounds, at 3 of 9 tables
+
+
+def verified(name: str, rate: float) -> Question:
+    source = Source(Domain.READING_COMPREHENSION, "self_play", "train", 0)
+    known = {"kind": "self-play", "solve_rate": rate}
+    return source.question(name, "x", kind=AnswerKind.TEXT, evidence=["d"], difficulty=1, facts=[], provenance=known)
+
+
+def test_of_too_many_questions_the_half_solved_ones_are_kept_in_their_order() -> None:
+    questions = [verified(name, rate) for name, rate in zip("abcde", (1.0, 0.25, 1.0, 0.5, 0.75), strict=True)]
+    assert [one.question for one in best(questions, 2)] in (["b", "d"], ["d", "e"])
+    assert [one.question for one in best(questions, 3)] == ["b", "d", "e"]
+    assert [one.question for one in best(questions, 4)] == ["a", "b", "d", "e"]
+    assert best(questions, 9) == questions
+    assert best([], 3) == []
+
+
+def test_the_seed_decides(tokenizer: ChatTokenizer) -> None:
+    library = Library.of([document(f"d{n}", CURRENCY.sentence(f"N{n}", "PEN")) for n in range(20)])
+    tables = [
+        [table.documents for table in _Game(closed(tokenizer, []), library, "train", 9, replace(RULES, seed=s)).tables]
+        for s in (0, 0, 1)
+    ]
+    assert tables[0] == tables[1] != tables[2]

@@ -8,21 +8,36 @@ from tasks.artifacts import read_questions, write_documents
 from tasks.corpus.countries import load_countries
 from tasks.corpus.documents import country_drafts
 from tasks.corpus.grammar import rows, statements
+from tasks.corpus.library import Library
 from tasks.corpus.splitting import deal_clusters
 from tasks.errors import InputError
+from tasks.generation.journal import Remembered
+from tasks.generation.watched import Watched
 from tasks.params import Params, load_params
 from tasks.records import AnswerKind, Document, Domain, Question
 from tasks.synthesis import synthesize as stage
-from tasks.synthesis.graph import KnowledgeGraph, faults
-from tasks.synthesis.multi_hop import path_of
+from tasks.synthesis.language import GrammarLanguage
 from tasks.synthesis.questions import Harvest
-from tasks.synthesis.tables import LockedTable, read_rows
+from tasks.synthesis.reading import read_graph
+from tasks.synthesis.tables.answers import Form, gold
+from tasks.synthesis.tables.corpus_table import corpus_table
+from tasks.synthesis.tables.engine import LockedTable
+from tasks.synthesis.tables.readers import ReportReader
+from tasks.synthesis.triples import path_of
 
 from .examples import document
+from .writers import HonestWriter, companies, told
 
 CHECKOUT = Path(__file__).parents[2]
+BASE = CHECKOUT / "models" / "tiny-base"
 FEW = ("synthesis.questions_per_domain=60", "synthesis.test_questions_per_domain=8")
 WANTED = {"train": 60, "development": 8, "test": 24}
+
+
+class NoMeter:
+    def advance(self, steps: int, label: str) -> None: ...
+
+    def show(self, label: str) -> None: ...
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +53,22 @@ def corpus() -> list[Document]:
 @pytest.fixture(autouse=True)
 def _nobody_proposes(monkeypatch: pytest.MonkeyPatch) -> None:
     """No model: self-play ends without a question."""
-    monkeypatch.setattr(stage, "_play", lambda *_: Harvest(rejections=Counter({"unreadable proposal": 3})))
+    monkeypatch.setattr(stage.Desk, "_played", lambda *_: Harvest(rejections=Counter({"unreadable proposal": 3})))
 
 
 @pytest.fixture
 def small(scratch: Path) -> Params:
-    return load_params(scratch / "params.yaml", (*FEW, f"tracking.uri=sqlite:///{scratch}/runs.db"))
+    return load_params(
+        scratch / "params.yaml", (*FEW, f"base_model={BASE}", f"tracking.uri=sqlite:///{scratch}/runs.db")
+    )
 
 
 @pytest.fixture(scope="module")
 def questions(corpus: list[Document]) -> list[Question]:
     params = load_params(CHECKOUT / "params.yaml", FEW)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "_play", lambda *_: Harvest())
-        return [one for name in stage.NAMES for one in stage.synthesize(name, params, corpus)[0]]
+        patch.setattr(stage.Desk, "_played", lambda *_: Harvest())
+        return [one for name in stage.NAMES for one in stage.synthesize(name, params, Library.of(corpus), None)[0]]
 
 
 def test_questions_rest_on_documents_of_their_split_and_are_distinct(
@@ -105,13 +122,15 @@ def test_every_gold_answer_follows_from_the_evidence_texts(questions: list[Quest
 def test_provenance_reproduces_the_gold_over_the_whole_split(questions: list[Question], corpus: list[Document]) -> None:
     for split in WANTED:
         own = [one for one in corpus if one.split == split]
-        graph, table = KnowledgeGraph.of(own), LockedTable(read_rows(own).rows)
+        graph, _ = read_graph(Library.of(own), split, GrammarLanguage(), min_documents=2)
+        table = LockedTable(corpus_table(ReportReader().read(own, Counter()), Counter()).all_columns)
         for question in questions:
             if question.split == split and question.domain is Domain.CORPUS_NUMERIC:
-                assert table.gold(question.provenance["sql"]) == question.gold[0]
+                answer = table.result(question.provenance["sql"])
+                assert gold(answer, Form(question.provenance["form"])) == question.gold
             if question.split == split and question.domain is Domain.MULTI_HOP:
                 path = path_of(question.provenance)
-                assert faults(graph, path) == []
+                assert graph.faults(graph.edges_of(path)) == []
                 assert (path[-1].target,) == question.gold
 
 
@@ -134,21 +153,64 @@ def test_the_command_writes_the_same_bytes_again(small: Params, corpus: list[Doc
 def test_missing_self_play_questions_are_made_up_by_stated_facts_and_counted(
     small: Params, corpus: list[Document]
 ) -> None:
-    _, metrics = stage.synthesize("self_play", small, corpus)
+    _, metrics = stage.synthesize("self_play", small, Library.of(corpus), None)
     assert metrics["known_by"]["reading_comprehension/train/triple"] == 60
     assert metrics["rejections"]["reading_comprehension/train"]["unreadable proposal"] == 3
 
 
-def test_a_corpus_too_small_for_a_domain_is_one_clear_error(small: Params) -> None:
-    lonely = [document("a", "The mayor of Ulm is Eve.", "text")]
-    with pytest.raises(InputError, match=r"the train documents give no multi_hop question: no cross-document edge"):
-        stage.synthesize("knowledge_graph", small, lonely)
-    with pytest.raises(InputError, match="no corpus_numeric question: they state nothing to ask about"):
-        stage.synthesize("tables", small, lonely)
-    with pytest.raises(InputError, match="no dialogue_memory question"):
-        stage.synthesize("self_play", small, lonely)
+def test_a_corpus_too_small_for_a_domain_says_so(small: Params, capsys: pytest.CaptureFixture[str]) -> None:
+    lonely = Library.of([document("a", "The mayor of Ulm is Eve.", "text")])
+    lines = {}
+    for name in stage.NAMES:
+        _, metrics = stage.synthesize(name, small, lonely, None)
+        lines |= dict(line.split(": ", 1) for line in stage.shortfalls(metrics))
+    assert lines["multi_hop/train"].startswith("0 of 60 questions; no cross-document edge")
+    assert lines["corpus_numeric/train"] == "0 of 60 questions; the documents state nothing to ask about"
+    assert lines["dialogue_memory/test"] == "0 of 24 questions; the documents state nothing to ask about"
+    assert lines["reading_comprehension/train"].startswith("1 of 60 questions; unreadable proposal (3)")
+
+
+def test_no_question_at_all_ends_the_stage_after_its_reasons_are_written(
+    small: Params, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_documents(stage.DOCUMENTS, [document("a", "The mayor of Ulm is Eve.", "text")])
+    with pytest.raises(InputError, match="synthesize-tables: the documents give no question at all"):
+        stage.run("tables", small)
+    assert json.loads((stage.METRICS / "synthesize-tables.json").read_text())["questions"] == {}
+    assert "corpus_numeric/test: 0 of 24 questions" in capsys.readouterr().out
+
+
+def test_a_missing_corpus_is_named(small: Params) -> None:
     with pytest.raises(InputError, match="does not exist"):
         stage.run("tables", small)
+
+
+def test_domains_without_weight_are_not_asked_for(scratch: Path, corpus: list[Document]) -> None:
+    weights = ("rl.domain_weights.multiple_choice=0", "rl.domain_weights.dialogue_memory=0")
+    params = load_params(scratch / "params.yaml", (*FEW, *weights))
+    domains = {
+        question.domain
+        for name in ("knowledge_graph", "self_play")
+        for question in stage.synthesize(name, params, Library.of(corpus), None)[0]
+    }
+    assert domains == {Domain.MULTI_HOP, Domain.READING_COMPREHENSION}
+
+
+def test_a_model_writes_about_any_documents_and_tells_how_to_answer(small: Params, tmp_path: Path) -> None:
+    """The writer of the double reads honestly; its replies are remembered, so that a second run asks nothing."""
+    facts = companies(24)
+    library = Library.of(told(facts))
+    chat = HonestWriter(facts).chat()
+    metrics = {}
+    for attempt in ("first", "again"):
+        writer = Watched(Remembered(chat, tmp_path / "replies.sqlite", "honest"), NoMeter())
+        questions, metrics[attempt] = stage.synthesize("knowledge_graph", small, library, writer)
+    assert {question.provenance["kind"] for question in questions} >= {"path", "temporal", "causal", "triple"}
+    assert all(question.instruction.startswith("End with one line") for question in questions)
+    assert metrics["first"]["writer"]["asked"] == len(chat.requests)
+    assert metrics["again"]["writer"]["asked"] == 0
+    assert metrics["again"]["questions"] == metrics["first"]["questions"]
+    assert metrics["again"]["graphs"]["train"]["components"] > 0
 
 
 def test_wanted_numbers(small: Params) -> None:

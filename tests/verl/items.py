@@ -4,7 +4,7 @@ import random
 from pathlib import Path
 
 from tasks.base_model.exam import draw_exercise
-from tasks.prompts import answer_prompt
+from tasks.prompts import question_prompt
 from tasks.records import AnswerKind, Domain, Item, Question
 from tasks.tokenization import ChatTokenizer
 
@@ -34,5 +34,5 @@ def _item(number: int, domain: Domain, length: int, tokenizer: ChatTokenizer, rn
         documents=documents,
         document_ids=tuple(f"d{place}" for place in range(len(documents))),
         length_bucket=length,
-        input_tokens=tokenizer.prompt_length(answer_prompt(documents, question.question, question.options)),
+        input_tokens=tokenizer.prompt_length(question_prompt(documents, question)),
     )

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from tasks.artifacts import write_items
 from tasks.errors import CheckpointError, ParameterError, PipelineError
 from tasks.params import load_params
-from tasks.prompts import answer_prompt
+from tasks.prompts import question_prompt
 from tasks.records import Domain, Finish, Verdict
 from tasks.rl.engines.verl.dataset import ItemDataset, fit_items
 from tasks.rl.engines.verl.episodes import Row, episodes_of, ordered, place_of
@@ -71,10 +71,10 @@ def test_a_failed_episode_ends_the_stage_instead_of_shrinking_its_group():
 def test_only_overlong_contexts_lose_their_middle():
     tokenizer, (short, *_) = tiny_tokenizer(), tiny_items()
     long = short.model_copy(update={"documents": ("red " * 30, "green " * 30), "input_tokens": 90})
-    limit = tokenizer.prompt_length(answer_prompt(short.documents, short.question.question, short.question.options))
+    limit = tokenizer.prompt_length(question_prompt(short.documents, short.question))
     kept, cut = fit_items([short, long], limit + 10, tokenizer)
     assert kept is short
-    length = tokenizer.prompt_length(answer_prompt(cut.documents, cut.question.question, cut.question.options))
+    length = tokenizer.prompt_length(question_prompt(cut.documents, cut.question))
     assert length <= limit + 10
     assert cut.documents[0].startswith("red") and cut.documents[-1].endswith("green")
 

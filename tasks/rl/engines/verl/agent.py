@@ -32,15 +32,17 @@ class ServerGenerator:
         self._tokenizer = tokenizer
         self.versions: list[int] = []
 
-    def generate(self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int) -> list[list[Completion]]:
-        """Sample each prompt with a seed of its own.
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: Sampling, seed: int | Sequence[int]
+    ) -> list[list[Completion]]:
+        """Sample each reply with a seed of its own.
 
         Raises:
             PipelineError: a server gave up on a request.
         """
-        seeds = iter(np.random.SeedSequence(seed).generate_state(len(prompts) * sampling.samples))
         requests = [
-            [self._request(prompt, sampling, int(next(seeds))) for _ in range(sampling.samples)] for prompt in prompts
+            [self._request(prompt, sampling, number) for number in numbers]
+            for prompt, numbers in zip(prompts, _numbers(seed, len(prompts), sampling.samples), strict=True)
         ]
         return [[self._completion(request.result()) for request in group] for group in requests]
 
@@ -115,6 +117,14 @@ class MemoryAgentLoop(_EpisodeLoop):
         return roll_out_memory(generator, self._chat(), [item], 1, recipe.params.memory, self._sampling(recipe), seed)[
             0
         ]
+
+
+def _numbers(seed: int | Sequence[int], prompts: int, samples: int) -> list[list[int]]:
+    """A number for each sample of each prompt."""
+    if not isinstance(seed, int):
+        return [_numbers(own, 1, samples)[0] for own in seed]
+    numbers = np.random.SeedSequence(seed).generate_state(prompts * samples).tolist()
+    return [numbers[start : start + samples] for start in range(0, prompts * samples, samples)]
 
 
 def episode_seed(recipe: Recipe, step: int, place: int, session: int) -> int:

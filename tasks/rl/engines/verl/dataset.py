@@ -8,7 +8,7 @@ from typing import Any
 from torch.utils.data import Dataset
 
 from tasks.artifacts import read_items
-from tasks.prompts import answer_prompt
+from tasks.prompts import question_prompt
 from tasks.records import Item
 from tasks.rl.engines.verl.recipe import tokenizer_of
 from tasks.rl.loop import question_key
@@ -61,7 +61,7 @@ def _fit_item(item: Item, limit: int, tokenizer: ChatTokenizer) -> Item:
     question = item.question
     fitted = fit(
         item.documents,
-        lambda documents: answer_prompt(documents, question.question, question.options),
+        lambda documents: question_prompt(documents, question),
         limit,
         tokenizer,
     )

@@ -1,0 +1,142 @@
+"""The models that the parameters name: who samples in this process, and who writes."""
+
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from tasks.artifacts import WORK, sha256_of
+from tasks.errors import CheckpointError, ParameterError
+from tasks.execution import run_batches
+from tasks.generation.base import Generator
+from tasks.generation.chat import ChatModel, Reply, Request, Unanswered
+from tasks.generation.journal import Remembered
+from tasks.params import EndpointWriter, Execution, GrammarWriter, LocalWriter, Params
+from tasks.tokenization import GGUF, ChatTokenizer
+
+if TYPE_CHECKING:
+    from tasks.generation.offline import OfflineChat
+
+T = TypeVar("T")
+BATCH = {"transformers": 16, "vllm": 512}  # requests sampled together: what keeps each busy, and what a kill costs
+
+
+def open_generator(folder: Path, execution: Execution, threads: int) -> Generator:
+    """The sampler of token ids that `execution.sampler` names, in this process, with the model of a HF folder.
+
+    Raises:
+        CheckpointError: the folder holds no model that this sampler runs.
+    """
+    import torch
+
+    torch.set_num_threads(threads)
+    if execution.sampler == "torch":
+        from tasks.generation.local import LocalGenerator
+
+        return LocalGenerator.load(folder)
+    if execution.sampler == "transformers":
+        from tasks.generation.huggingface import TransformersGenerator
+
+        return TransformersGenerator.load(folder)
+    from tasks.generation.vllm import VllmGenerator
+
+    return VllmGenerator.load(folder)
+
+
+def open_writer(params: Params, stage: str) -> Remembered:
+    """The model that `synthesis.writer` names, with its memory in .work/<stage>/replies.sqlite.
+
+    Raises:
+        ParameterError: there is no such model, or no key for it.
+        CheckpointError: nothing lies at its path.
+    """
+    writer, folder = params.synthesis.writer, WORK / stage
+    if isinstance(writer, GrammarWriter):
+        raise ParameterError("synthesis.writer.type = grammar is no model; name one to have documents read by it")
+    model: ChatModel
+    if isinstance(writer, EndpointWriter):
+        from tasks.generation.ledger import Ledger
+        from tasks.generation.openai import EndpointChat
+
+        ledger = Ledger(folder / "spending.sqlite", writer.input_price, writer.output_price, writer.budget)
+        model, identity = EndpointChat(writer, ledger), f"{writer.base_url} {writer.model}"
+    else:
+        _check_place(writer)
+        model, identity = WorkerChat(writer, params.execution, params.threads), sha256_of(writer.model)
+    return Remembered(model, folder / "replies.sqlite", f"{writer.type} {identity}")
+
+
+class WorkerChat:
+    """A writer on this machine or, with `execution.type: ray`, in many processes that each hold the model.
+
+    Batches are cut the same way in either, so the replies are the same.
+    """
+
+    def __init__(self, writer: LocalWriter, execution: Execution, threads: int) -> None:
+        self._writer = writer.model_copy(update={"model": writer.model.absolute()})  # workers may start elsewhere
+        self._execution = execution
+        self._threads = threads
+        self.context_tokens = writer.context_tokens
+        self.max_output_tokens = writer.max_output_tokens
+
+    def count(self, text: str) -> int:
+        """Exactly, without the chat template."""
+        return _tokenizer(self._writer.model).count(text)
+
+    def complete(self, requests: Iterable[Request]) -> Iterator[Reply | Unanswered]:
+        """Answer in order. On Ray every call starts the workers, so give it long streams."""
+        make_worker = partial(Worker, self._writer, self._threads)
+        batches = _batches(requests, BATCH[self._writer.type])
+        for replies in run_batches(make_worker, batches, self._execution):
+            yield from replies
+
+
+class Worker:
+    """Answers batches with a model that its process loads once."""
+
+    def __init__(self, writer: LocalWriter, threads: int) -> None:
+        self._chat = _open_chat(writer, threads)
+
+    def __call__(self, batch: list[Request]) -> list[Reply | Unanswered]:
+        return self._chat.answer(batch)
+
+
+@lru_cache(maxsize=1)
+def _open_chat(writer: LocalWriter, threads: int) -> "OfflineChat":
+    import torch
+
+    from tasks.generation.offline import OfflineChat, Sampler
+
+    torch.set_num_threads(threads)
+    tokenizer = _tokenizer(writer.model)
+    sampler: Sampler
+    if writer.type == "vllm":
+        from tasks.generation.vllm import VllmGenerator
+
+        sampler = VllmGenerator.load(writer.model, writer.context_tokens)
+    else:
+        from tasks.generation.huggingface import TransformersGenerator, load_causal_model
+
+        sampler = TransformersGenerator(load_causal_model(writer.model), tokenizer)
+    return OfflineChat(sampler, tokenizer, writer.context_tokens, writer.max_output_tokens, BATCH[writer.type])
+
+
+@lru_cache(maxsize=1)
+def _tokenizer(path: Path) -> ChatTokenizer:
+    return ChatTokenizer.load(path)
+
+
+def _check_place(writer: LocalWriter) -> None:
+    if not writer.model.exists():
+        raise CheckpointError(
+            f"synthesis.writer.model = {writer.model} does not exist; name a HF folder or a .gguf file"
+        )
+    if writer.type == "vllm" and writer.model.suffix == GGUF:
+        raise CheckpointError(f"synthesis.writer.model = {writer.model}: vLLM reads HF folders; use type: transformers")
+
+
+def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    coming = iter(items)
+    while batch := list(islice(coming, size)):
+        yield batch

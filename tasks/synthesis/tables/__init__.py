@@ -1,0 +1,1 @@
+"""Corpus-level questions with executed answers: see asking.py."""
