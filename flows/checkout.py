@@ -1,8 +1,8 @@
 """Where a pipeline run works: in the checkout itself, or in a copy of it when its parameters differ.
 
 A copy (.work/runs/NAME) holds the checkout's files, tracked and new, with the run's own params.yaml. It
-shares the DVC cache, so that unchanged stages are restored instead of run, and the MLflow store, so that
-runs can be compared.
+shares the DVC cache, so that unchanged stages are restored instead of run, the MLflow store, so that runs can be
+compared, and what a writer model has answered, so that it is not asked twice.
 """
 
 import shutil
@@ -19,6 +19,7 @@ from tasks.errors import InputError
 from tasks.params import load_params
 
 RUNS = Path(".work/runs")
+ANSWERED = Path(".work/writer")  # as tasks/synthesis/synthesize.py names it
 SQLITE = "sqlite:///"
 
 
@@ -60,7 +61,14 @@ def copy_checkout(source: Path, target: Path) -> Path:
     cache = _command(source, sys.executable, "-m", "dvc", "cache", "dir").strip()
     settings = f"[core]\n    no_scm = true\n[cache]\n    dir = {source / cache}\n"
     (target / ".dvc" / "config.local").write_text(settings, "utf-8")
+    _share(source / ANSWERED, target / ANSWERED)
     return target
+
+
+def _share(folder: Path, link: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(folder)
 
 
 def _write_params(request: PipelineRequest, here: Path, folder: Path) -> None:
@@ -69,9 +77,22 @@ def _write_params(request: PipelineRequest, here: Path, folder: Path) -> None:
     if uri.startswith(SQLITE):
         tree["tracking"]["uri"] = SQLITE + str(here / uri.removeprefix(SQLITE))
     documents = tree["corpus"]["folder"]
-    if documents is not None:
+    if documents is not None and "://" not in documents:
         tree["corpus"]["folder"] = str(here / documents)
+    for section, key in (
+        (tree, "base_model"),
+        (tree["synthesis"]["writer"], "model"),
+        (tree["filtering"], "benchmarks"),
+    ):
+        _point_back(section, key, here, folder)
     (folder / "params.yaml").write_text(yaml.safe_dump(tree, sort_keys=False), "utf-8")
+
+
+def _point_back(section: dict[str, Any], key: str, here: Path, folder: Path) -> None:
+    """What git ignores, such as a fetched model, is not in the copy: its parameters name where it lies."""
+    place = section.get(key)
+    if place and (here / place).exists() and not (folder / place).exists():
+        section[key] = str(here / place)
 
 
 def _files(source: Path) -> list[str]:

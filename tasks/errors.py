@@ -5,7 +5,7 @@ PipelineError
 ├── InputError         a document, dataset or folder that a stage needs cannot be used
 ├── CheckpointError    a model folder is missing, incomplete or not what it claims to be
 ├── StageBusyError     another process holds the stage's lock
-├── BudgetError        what a stage may spend on a model is spent
+├── BudgetError        what may be spent on a model is spent
 ├── DivergedError      entropy or gradient of a training step is not finite
 └── UnsafeQueryError   a SQL statement is not a plain SELECT over the loaded tables
 
@@ -38,7 +38,7 @@ class UnsafeQueryError(PipelineError):
 
 
 class BudgetError(PipelineError):
-    """What a stage may spend on a model does not suffice for the next request."""
+    """What may be spent on a model does not suffice for the next request."""
 
 
 class DivergedError(PipelineError):

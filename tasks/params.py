@@ -90,7 +90,7 @@ class EndpointWriter(_ModelWriter):
     timeout_seconds: Annotated[Number, Field(gt=0.0)]  # of one attempt
     input_price: Annotated[Number, Field(ge=0.0)]  # of a million tokens
     output_price: Annotated[Number, Field(ge=0.0)]
-    budget: Annotated[Number, Field(gt=0.0)] | None  # the most a stage may spend, in the prices' currency
+    budget: Annotated[Number, Field(gt=0.0)] | None  # the most all stages may spend, in the prices' currency
 
 
 class LocalWriter(_ModelWriter):
@@ -115,6 +115,15 @@ class SynthesisParams(Section):
     self_play_rounds: Positive
     history_size: Positive  # SPELL keeps 3
     solver_votes: Positive  # SPELL asks 8 verifiers
+
+    @model_validator(mode="after")
+    def paths_reach(self) -> Self:
+        if self.min_documents > self.max_hops:
+            raise ValueError(
+                f"min_documents = {self.min_documents} exceeds max_hops = {self.max_hops}: each hop is stated by one "
+                "document; lower it or raise max_hops"
+            )
+        return self
 
 
 class FilteringParams(Section):

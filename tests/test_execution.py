@@ -1,16 +1,37 @@
+"""Work gives the same results here and on Ray: squares, and then what the stages really send there."""
+
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+from pydantic import create_model
 
 from tasks import execution
+from tasks.artifacts import write_documents
+from tasks.corpus.countries import load_countries
+from tasks.corpus.documents import country_drafts
+from tasks.corpus.library import Library
 from tasks.errors import InputError, PipelineError
 from tasks.execution import IN_FLIGHT, run_batches
-from tasks.params import Execution, LocalExecution, RayExecution
+from tasks.filtering import balance, examination, verify
+from tasks.filtering.funnel import Outcome
+from tasks.generation import models
+from tasks.generation.base import Sampling
+from tasks.generation.chat import Reply, Request, Unanswered
+from tasks.params import Execution, GrammarWriter, LocalExecution, LocalWriter, Params, RayExecution, load_params
+from tasks.records import Question, Split
+from tasks.synthesis.facts import reading_questions
+from tasks.synthesis.language import GrammarLanguage
+from tests.conftest import CHECKOUT
+from tests.generation.byte_models import write_folder
 
+T = TypeVar("T")
+U = TypeVar("U")
 LOCAL = LocalExecution(type="local", sampler="torch")
 RAY = RayExecution(type="ray", sampler="torch", address=None, workers=2, gpus_per_worker=0)
 
@@ -30,15 +51,21 @@ class Squares:
         return number**2, b"x" * (number % 7)
 
 
-@pytest.fixture(scope="module", params=["local", "ray"])
-def where(request: pytest.FixtureRequest) -> Iterator[Execution]:
-    """Both ways in turn; one Ray for all tests of this file."""
-    if request.param == "local":
-        yield LOCAL
-        return
+@pytest.fixture(scope="module")
+def on_ray() -> Iterator[RayExecution]:
+    """One Ray for all tests of this file."""
     ray = pytest.importorskip("ray")
     yield RAY
     ray.shutdown()
+
+
+@pytest.fixture(scope="module", params=["local", "ray"])
+def where(request: pytest.FixtureRequest) -> Execution:
+    """Both ways in turn."""
+    if request.param == "local":
+        return LOCAL
+    ray: RayExecution = request.getfixturevalue("on_ray")
+    return ray
 
 
 @pytest.fixture
@@ -119,3 +146,93 @@ def test_ray_that_is_missing_names_the_remedy(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(PipelineError, match=r'pip install "posttrain-flows\[ray\]"'):
         list(run_batches(int, [1], RAY))  # type: ignore[arg-type]
+
+
+# ── the stages
+
+
+@pytest.fixture
+def tiny(scratch: Path) -> Params:
+    """The tiny profile with contexts of hundreds of tokens, so that a dozen questions are soon answered."""
+    lengths = [f"rl.stages.stage{number}.max_input_tokens={128 * 2**number}" for number in (1, 2, 3)]
+    weights = "rl.domain_weights={reading_comprehension: 1.0}"
+    return load_params(
+        overrides=(f"base_model={CHECKOUT / 'models/tiny-base'}", weights, "rl.batch_prompts=2", *lengths)
+    )
+
+
+@pytest.fixture
+def questions(tiny: Params) -> list[Question]:
+    """A dozen questions on the tiny profile's documents, which are written."""
+    drafts = country_drafts(load_countries(), tiny.seed)
+    regions = sorted({draft.cluster for draft in drafts})
+    splits: dict[str, Split] = {region: "train" if place % 3 else "test" for place, region in enumerate(regions)}
+    write_documents(verify.DOCUMENTS, [draft.document(splits[draft.cluster]) for draft in drafts])
+    wanted: tuple[tuple[Split, int], ...] = (("train", 9), ("test", 3))
+    library, language = Library.open(verify.DOCUMENTS), GrammarLanguage()
+    harvests = [reading_questions(library, split, number, tiny.seed, language) for split, number in wanted]
+    return [question for harvest in harvests for question in harvest.questions]
+
+
+def verified(questions: list[Question], params: Params) -> dict[str, bytes]:
+    """The files that verification writes; those of an earlier call are gone."""
+    shutil.rmtree(verify.VERIFIED, ignore_errors=True)
+    library = Library.open(verify.DOCUMENTS)
+    dealt = verify.assign(questions, library, params.model_copy(update={"execution": LOCAL}))
+    fates = list(dealt.dropped)
+    verify.examine(dealt.assignments, fates, library, params)
+    verify.write_fates(verify.FATES, fates)
+    assert {Outcome.KEPT, Outcome.NOT_ROBUST} == {fate.outcome for fate in fates}
+    return {path.name: path.read_bytes() for path in verify.VERIFIED.iterdir()}
+
+
+def test_verification_writes_the_same_bytes(
+    tiny: Params, questions: list[Question], on_ray: RayExecution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(examination, "BATCH", 3)  # more batches than workers
+    here = verified(questions, tiny)
+    assert set(here) == {"train.parquet", "development.parquet", "test.parquet", "fates.parquet"}
+    assert verified(questions, tiny.model_copy(update={"execution": on_ray})) == here
+
+
+def through_bytes(make_worker: Callable[[], Callable[[T], U]], tasks: Iterable[T], where: Execution) -> Iterator[U]:
+    """What Ray does with workers, tasks and results, without its processes."""
+    pickle = pytest.importorskip("ray.cloudpickle")
+    assert isinstance(where, RayExecution)
+    work = execution._RowWorker(pickle.loads(pickle.dumps(make_worker)))
+    for task in tasks:
+        result, error = pickle.loads(work({"task": [pickle.dumps(task)]})["result"][0])
+        assert error is None
+        yield result
+
+
+def test_lengths_and_pass_rates_are_the_same_after_a_journey(
+    tiny: Params, questions: list[Question], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other workers of these stages. They import and load what the verifier does, so no processes for them."""
+    library = Library.open(verify.DOCUMENTS)
+    dealt = verify.assign(questions, library, tiny)
+    verify.examine(dealt.assignments, [], library, tiny)
+    rates = balance.measure(tiny)
+    for module in (verify, balance):
+        monkeypatch.setattr(module, "run_batches", through_bytes)
+    elsewhere = tiny.model_copy(update={"execution": RAY})
+    assert verify.assign(questions, library, elsewhere) == dealt
+    assert balance.measure(elsewhere) == rates
+    assert {rate.trials.drawn for rate in rates} == {tiny.filtering.robustness_samples}
+
+
+def test_a_writer_gives_the_same_replies(scratch: Path, on_ray: RayExecution, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(models.BATCH, "transformers", 2)  # more batches than workers
+    settings = {"type": "transformers", "model": write_folder(Path("model")), "context_tokens": 200}
+    writer = LocalWriter.model_validate({**settings, "max_output_tokens": 40})
+    made_here = create_model("Made", yes=(bool, ...))  # as schemas of tables are: no process elsewhere can import it
+    schemas = (None, GrammarWriter, made_here)
+
+    def replies(where: Execution) -> list[Reply | Unanswered]:
+        asked = (Request(f"p{n}", Sampling(1.0, 1.0, 40), n, schemas[n % 3]) for n in range(7))
+        return list(models.WorkerChat(writer, where, threads=1).complete(asked))
+
+    here = replies(LOCAL)
+    assert len({reply.text for reply in here if isinstance(reply, Reply)}) > 1
+    assert replies(on_ray) == here

@@ -342,6 +342,19 @@ def test_a_changed_parameter_makes_the_copy_run_the_stage(pipeline, caplog):
     assert "pipeline run changed" in caplog.messages
 
 
+def test_a_copy_shares_what_a_writer_has_answered_and_finds_what_git_ignores(pipeline):
+    (pipeline / "models/fetched").mkdir(parents=True)
+    (pipeline / ".gitignore").write_text("/models/fetched/\n/.work/\n")
+    (pipeline / "models/fetched/config.json").write_text("{}")
+    overrides = ("base_model=models/fetched", "corpus.folder='s3://bucket/texts/'")
+    run = open_run(PipelineRequest(overrides=overrides), "other")
+    params = yaml.safe_load((run.folder / "params.yaml").read_text())
+    assert params["base_model"] == str(pipeline / "models/fetched")
+    assert params["corpus"]["folder"] == "s3://bucket/texts/"
+    (run.folder / ".work/writer/replies.sqlite").write_text("answered")
+    assert (pipeline / ".work/writer/replies.sqlite").read_text() == "answered"
+
+
 def test_a_copy_needs_a_git_checkout(pipeline):
     shutil.rmtree(pipeline / ".git")
     with pytest.raises(InputError, match="git"):

@@ -9,6 +9,7 @@ from itertools import groupby
 from tasks.corpus import render
 from tasks.corpus.cleaning import pieces
 from tasks.corpus.countries import Country
+from tasks.corpus.cutting import cut_sections
 from tasks.corpus.grammar import MEASURES
 from tasks.corpus.readers import Section, SourceFile
 from tasks.records import Document, DocumentKind, Split
@@ -88,15 +89,22 @@ def _even_parts(members: Sequence[Country], most: int) -> Iterator[Sequence[Coun
 
 
 def file_drafts(source: SourceFile, limit: int, count: Callable[[str], int]) -> list[Draft]:
-    """A file as documents of at most `limit` tokens, a cluster; a table of numbers is cut between rows."""
-    parts = [
-        (kind, text) for kind, whole in map(_kind_and_text, source.sections) for text in pieces(whole, limit, count)
-    ]
+    """A file as documents of at most `limit` tokens, a cluster.
+
+    Rows of counts are documents of their own; everything else is cut so that each document says what it is about.
+    """
     return [
         Draft(f"{source.path}#{number}", f"{source.path}, part {number}", text, kind, source.path, source.path)
-        for number, (kind, text) in enumerate(parts, 1)
+        for number, (kind, text) in enumerate(_kinds_and_texts(source.sections, limit, count), 1)
     ]
 
 
-def _kind_and_text(section: Section) -> tuple[DocumentKind, str]:
-    return ("table", "\n".join(section.rows)) if section.rows else ("text", section.text)
+def _kinds_and_texts(
+    sections: Sequence[Section], limit: int, count: Callable[[str], int]
+) -> Iterator[tuple[DocumentKind, str]]:
+    for counted, group in groupby(sections, key=lambda section: bool(section.rows)):
+        if not counted:
+            yield from (("text", text) for text in cut_sections(tuple(group), limit, count))
+            continue
+        for section in group:
+            yield from (("table", text) for text in pieces("\n".join(section.rows), limit, count))

@@ -73,34 +73,50 @@ def collect(params: Params, spool: "Spool") -> tuple[dict[str, Split], dict[str,
 
 
 def _read(folder: str, params: Params, spool: "Spool") -> "FolderReading":
-    """Cut files so that a document and its question fit the smallest input limit: at most half of it."""
+    """Cut files so that a document and its question fit the smallest input limit: at most half of it.
+
+    Only the closed language needs tables as rows of counts; a writer model reads them as they are.
+    """
     from tasks.corpus.documents import file_drafts
     from tasks.tokenization import ChatTokenizer
 
     limit = max(1, params.rl.stages["stage1"].max_input_tokens // 2)
     count = ChatTokenizer.load(params.base_model).count
     return read_files(
-        folder, spool, lambda source: file_drafts(source, limit, count), params.filtering.near_duplicate_similarity
+        folder,
+        spool,
+        lambda source: file_drafts(source, limit, count),
+        params.filtering.near_duplicate_similarity,
+        counts=params.synthesis.writer.type == "grammar",
     )
 
 
 def read_files(
-    folder: str, spool: "Spool", cut: Callable[["SourceFile"], list["Draft"]], similarity: float
+    folder: str, spool: "Spool", cut: Callable[["SourceFile"], list["Draft"]], similarity: float, counts: bool = True
 ) -> "FolderReading":
-    """Read a source into the spool, each file cut into documents; near-duplicate files are one cluster."""
+    """Read a source into the spool, each file cut into documents; near-duplicate files are one cluster.
+
+    `counts` as in `read_folder`.
+    """
     from tasks.corpus.near_duplicates import NearDuplicates
-    from tasks.corpus.readers import read_folder
+    from tasks.corpus.readers import Remark, read_folder
 
     near = NearDuplicates(similarity)
+    remarks: list[Remark] = []
 
     def keep(source: "SourceFile") -> str | None:
         original = spool.keep(source)
         if original is None:
             near.add(source.text)
-            spool.add(cut(source))
+            repeated = spool.add(cut(source))
+            if repeated:
+                remarks.append(
+                    Remark(source.path, f"{repeated} passage(s) left out that another document has word for word")
+                )
         return original
 
-    reading = read_folder(folder, keep)
+    reading = read_folder(folder, keep, counts)
+    reading.remarks += remarks
     for number, first in enumerate(near.clusters(spool.text)):
         if first != number:
             spool.merge(spool.path(number), into=spool.path(first))

@@ -1,8 +1,11 @@
 """The user's files as clean texts and tables. What cannot be read is listed with its reason."""
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 
 from tasks.corpus.cleaning import Cleaned, clean
@@ -21,10 +24,14 @@ DUPLICATE = "duplicate of "
 
 @dataclass(frozen=True)
 class Section:
-    """A stretch of clean text; its rows if it is a table of counts."""
+    """A stretch of clean text, or a table: one line a row, below its header.
+
+    `rows`: a table's counts in the closed language, where they were asked for. `header`: lines that head a table.
+    """
 
     text: str
     rows: tuple[str, ...] = ()
+    header: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,10 +92,11 @@ class FolderReading:
 Keep = Callable[[SourceFile], str | None]
 
 
-def read_folder(folder: str | Path, keep: Keep) -> FolderReading:
+def read_folder(folder: str | Path, keep: Keep, counts: bool = True) -> FolderReading:
     """Read all files of a folder, a glob or an s3:// prefix, one after the other in the order of their names.
 
-    `keep` takes each, or returns the path of one it took before that has the same text.
+    `keep` takes each, or returns the path of one it took before that has the same text. `counts`: tables of integers
+    also get rows of the closed language, which has no other columns.
 
     Raises:
         InputError: the source is missing, unreadable, or holds nothing usable.
@@ -99,7 +107,7 @@ def read_folder(folder: str | Path, keep: Keep) -> FolderReading:
         for entry in entries(str(folder)):
             try:
                 extract = _extract(entry, reader)
-                parts = _parts(extract, entry.name)
+                parts = _parts(extract, entry.name, counts)
             except InputError as problem:
                 reading.skipped.append(SkippedFile(entry.name, str(problem)))
                 continue
@@ -150,13 +158,13 @@ class _Draft:
     remarks: tuple[str, ...]
 
 
-def _parts(extract: Extract, name: str) -> list[_Draft]:
+def _parts(extract: Extract, name: str, counts: bool) -> list[_Draft]:
     """Clean all parts before any is passed on: a file is read whole or not at all."""
-    return [_part(part, name) for part in extract.parts]
+    return [_part(part, name, counts) for part in extract.parts]
 
 
-def _part(part: Part, name: str) -> _Draft:
-    cleaner = _Cleaner()
+def _part(part: Part, name: str, counts: bool) -> _Draft:
+    cleaner = _Cleaner(counts)
     sections = tuple(_joined(cleaner.section(block) for block in part.blocks))
     path = f"{name}:{part.name}" if part.name else name
     return _Draft(SourceFile(path, sections), tuple(cleaner.changes), cleaner.remarks)
@@ -166,6 +174,7 @@ def _part(part: Part, name: str) -> _Draft:
 class _Cleaner:
     """Blocks become clean sections; what that changed is kept."""
 
+    counts: bool
     changes: list[Cleaned] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)  # of tables
 
@@ -177,41 +186,53 @@ class _Cleaner:
         return (f"{len(self.problems)} table(s) read as text, for example: {self.problems[0]}",)
 
     def section(self, block: Block) -> Section:
-        """A table of counts keeps its rows; another is text."""
+        """A table keeps its lines, and its counts if they are wanted."""
         if isinstance(block, str):
             return Section(self._clean(block))
-        text = self._clean(block.plain)
-        return Section(text, self._rows(block))
+        rows = [[clean(cell).text for cell in line] for line in block.lines]
+        return Section(_table_text(self._clean(block.plain), rows), self._rows(block, rows), _header(rows))
 
     def _clean(self, text: str) -> str:
         cleaned = clean(text)
         self.changes.append(cleaned)
         return cleaned.text
 
-    def _rows(self, table: Grid) -> tuple[str, ...]:
-        lines = [[clean(cell).text for cell in line] for line in table.lines]
+    def _rows(self, table: Grid, rows: Sequence[Sequence[str]]) -> tuple[str, ...]:
+        if not (self.counts or table.strict):
+            return ()
         try:
-            return tuple(table_rows(typed_columns(lines, table.grouped)))
+            columns = typed_columns(rows, table.grouped)
         except InputError as problem:
             if table.strict:
                 raise
             self.problems.append(str(problem))
             return ()
+        return tuple(table_rows(columns)) if self.counts else ()
+
+
+def _table_text(text: str, rows: Sequence[Sequence[str]]) -> str:
+    """A line a row: as written, or as csv with spaces in cells where a cell holds a line break."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) == len(rows):
+        return "\n".join(lines)
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerows([" ".join(cell.split()) for cell in row] for row in rows)
+    return written.getvalue().strip()
+
+
+def _header(rows: Sequence[Sequence[str]]) -> int:
+    """How many lines head a table: one, two under a caption over merged cells, none without a row below."""
+    captioned = len(rows) > 2 and len(rows[0]) > 1 and len(set(rows[0])) == 1
+    return 2 if captioned else int(len(rows) > 1)
 
 
 def _joined(sections: Iterator[Section]) -> Iterator[Section]:
     """Neighbouring texts are one; empty ones none."""
-    texts: list[str] = []
-    for section in sections:
-        if not section.rows:
-            texts += [section.text] if section.text else []
-            continue
-        if texts:
-            yield Section("\n\n".join(texts))
-        texts = []
-        yield section
-    if texts:
-        yield Section("\n\n".join(texts))
+    for table, group in groupby(sections, key=lambda section: section.header > 0):
+        if table:
+            yield from group
+        elif text := "\n\n".join(section.text for section in group if section.text):
+            yield Section(text)
 
 
 def _record(reading: FolderReading, name: str, extract: Extract) -> None:

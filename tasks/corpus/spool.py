@@ -13,6 +13,7 @@ from tasks.corpus.documents import Draft
 from tasks.corpus.readers import SourceFile
 from tasks.errors import InputError
 from tasks.records import Document, Split
+from tasks.rewards.normalise import normalise
 
 Counts = Mapping[str, int]
 
@@ -20,7 +21,7 @@ _TABLES = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
 CREATE TABLE sources (number INTEGER PRIMARY KEY, path, digest UNIQUE, text);
-CREATE TABLE drafts (id UNIQUE, title, text, kind, cluster, source);
+CREATE TABLE drafts (id UNIQUE, title, text, kind, cluster, source, digest UNIQUE);
 CREATE INDEX members ON drafts (cluster, kind);
 """
 
@@ -67,17 +68,26 @@ class Spool:
         asked = f"SELECT {column} FROM sources WHERE number = ?"  # noqa: S608  "path" or "text"
         return str(self._connection.execute(asked, (number,)).fetchone()[0])
 
-    def add(self, drafts: Iterable[Draft]) -> None:
-        """Keep documents.
+    def add(self, drafts: Iterable[Draft]) -> int:
+        """Keep documents but those whose text another one has; return how many these were.
+
+        Different files share passages (a disclaimer, a letterhead). One text in two splits would be a leak, and
+        joining the splits of all files that share one would leave nothing apart.
 
         Raises:
             InputError: one of that id is there.
         """
+        repeated = 0
         for draft in drafts:
+            digest = hashlib.sha256(normalise(draft.text).encode()).digest()
+            if self._connection.execute("SELECT 1 FROM drafts WHERE digest = ?", (digest,)).fetchone():
+                repeated += 1
+                continue
             try:
-                self._connection.execute("INSERT INTO drafts VALUES (?, ?, ?, ?, ?, ?)", astuple(draft))
+                self._connection.execute("INSERT INTO drafts VALUES (?, ?, ?, ?, ?, ?, ?)", (*astuple(draft), digest))
             except sqlite3.IntegrityError as error:
                 raise InputError(f"two documents would have the id {draft.id!r}; rename {draft.source}") from error
+        return repeated
 
     def merge(self, cluster: str, into: str) -> None:
         """Move all documents of a cluster to another."""

@@ -36,17 +36,23 @@ class Guidance:
         self._tokenizer = LLTokenizer(tokenizer.to_json(), eos_token=list(end_ids))
         if self._tokenizer.decode_str(tokenizer.encode(PROBE)) != PROBE:
             raise CheckpointError("the tokenizer's tokens are not the bytes that its definition says; copy it again")
+        self._matchers: dict[type[BaseModel], LLMatcher] = {}  # at the beginning: a bounded list takes seconds to make
 
     def guide(self, schema: type[BaseModel] | None) -> "Guide | None":
         """A guide for one reply; None where there is no schema."""
         if schema is None:
             return None
+        if schema not in self._matchers:
+            self._matchers[schema] = self._matcher(schema)
+        return Guide(self._matchers[schema].deep_copy())
+
+    def _matcher(self, schema: type[BaseModel]) -> "LLMatcher":
         from llguidance import LLMatcher
 
         matcher = LLMatcher(self._tokenizer, _grammar(schema), log_level=0)
         if matcher.is_error():
             raise ValueError(f"{schema.__name__} is no schema to hold a model to: {matcher.get_error()}")
-        return Guide(matcher)
+        return matcher
 
 
 class Guide:

@@ -8,7 +8,7 @@ from typing import Protocol
 from pydantic import BaseModel
 
 from tasks.errors import InputError
-from tasks.generation.base import Completion, Generator, Sampling
+from tasks.generation.base import Completion, Sampling
 from tasks.generation.chat import Reply, Request, Unanswered
 from tasks.generation.seeds import derived
 from tasks.tokenization import ChatTokenizer
@@ -65,17 +65,6 @@ def check_fits(requests: Sequence[TokenRequest], limit: int | None) -> None:
                 f"a prompt has {length} tokens and may get {new} more; the model has {limit} positions: "
                 "shorten the prompt or the reply"
             )
-
-
-class OneByOne:
-    """A generator as a sampler. It cannot hold to a schema: replies are checked like all others."""
-
-    def __init__(self, generator: Generator) -> None:
-        self._generator = generator
-
-    def sample(self, requests: Sequence[TokenRequest]) -> list[Completion]:
-        """Each alone: a generator draws the random numbers of a batch together."""
-        return [self._generator.generate([r.prompt], r.sampling, r.seed)[0][0] for r in requests]
 
 
 class OfflineChat:

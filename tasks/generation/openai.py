@@ -18,7 +18,7 @@ from tasks.errors import ParameterError, PipelineError
 from tasks.generation.chat import Reply, Request, Unanswered
 from tasks.generation.estimate import estimated_tokens
 from tasks.generation.ledger import Ledger, Tokens
-from tasks.generation.schemas import strict_schema, with_schema
+from tasks.generation.schemas import served_schema, with_schema
 from tasks.params import EndpointWriter
 from tasks.records import Finish
 
@@ -172,7 +172,7 @@ class EndpointChat:
         sampling = request.sampling
         prompt, held = request.prompt, {}
         if request.schema and "response_format" not in without:
-            form = {"name": request.schema.__name__, "strict": True, "schema": strict_schema(request.schema)}
+            form = {"name": request.schema.__name__, "strict": True, "schema": served_schema(request.schema)}
             held = {"response_format": {"type": "json_schema", "json_schema": form}}
         elif request.schema:
             prompt = with_schema(prompt, request.schema)

@@ -4,15 +4,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise, tee
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from tasks.corpus.names import folded, key, mentions, words
 from tasks.errors import ParameterError
 from tasks.generation.base import Sampling
 from tasks.generation.chat import ChatModel, Request
 from tasks.generation.fencing import fenced
+from tasks.generation.schemas import at_most
 from tasks.generation.structured import Refused, ask
 from tasks.records import Document
 from tasks.synthesis.clustering import relation_form
@@ -21,8 +24,9 @@ from tasks.synthesis.triples import Reading, Triple
 
 MAX_NAME_CHARACTERS = 80  # longer ones are clauses
 MAX_NAME_WORDS = 10
-MAX_QUOTE_CHARACTERS = 600  # evidence is a sentence or two, not a page
+MAX_QUOTE_CHARACTERS = 300  # evidence is a sentence or two, not a page
 PASSAGE_PER_REPLY = 2  # tokens of a passage per token of the longest reply: its facts must fit
+TOKENS_PER_FACT = 48  # of a reply; a list that is not bounded fills the reply of a small model, and is cut
 SMALLEST_PASSAGE = 64  # tokens
 
 _PRONOUNS = set("he she it they him her them we us i you this that these those who which here there".split())
@@ -39,7 +43,7 @@ A fact has a subject, a relation, an object and a quote:
 - relation is a short phrase, in words of the quote, that reads from subject to object, such as "was founded in";
 - quote is the shortest passage, copied letter by letter, that states the fact and contains subject and object;
 - date says when it happened, as YYYY, YYYY-MM or YYYY-MM-DD, if the quote says so, else null.
-List only what the text itself says. An empty list is a good answer.
+List at most {most} facts, and only what the text itself says. An empty list is a good answer.
 
 {passage}"""
 
@@ -49,11 +53,11 @@ class StatedFact(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    subject: str
-    relation: str
-    object: str
+    subject: str = at_most(MAX_NAME_CHARACTERS)
+    relation: str = at_most(MAX_NAME_CHARACTERS)
+    object: str = at_most(MAX_NAME_CHARACTERS)
     date: str | None = None
-    quote: str
+    quote: str = at_most(MAX_QUOTE_CHARACTERS)
 
 
 class StatedFacts(BaseModel):
@@ -62,6 +66,13 @@ class StatedFacts(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     facts: list[StatedFact] = Field(default_factory=list)
+
+
+@lru_cache
+def few_facts(most: int) -> type[StatedFacts]:
+    """The reply of a model that is held to so many facts."""
+    few: Any = Field(default_factory=list, json_schema_extra={"maxItems": most})
+    return create_model("StatedFacts", __base__=StatedFacts, facts=(list[StatedFact], few))
 
 
 @dataclass(frozen=True)
@@ -79,13 +90,13 @@ def extract(model: ChatModel, documents: Iterable[Document], seed: int) -> Readi
     Raises:
         ParameterError: the model's context leaves no room for a passage.
     """
-    limit = _passage_tokens(model)
+    limit, most = _passage_tokens(model), max(1, model.max_output_tokens // TOKENS_PER_FACT)
     asked, kept = tee(passage for document in documents for passage in passages(document, limit, model.count))
     sampling = Sampling(temperature=0.0, top_p=1.0, max_new_tokens=model.max_output_tokens)
-    requests = (Request(_TASK.format(passage=fenced(one.text, "text")), sampling, seed) for one in asked)
+    requests = (Request(_task(one.text, most), sampling, seed) for one in asked)
     triples: dict[Triple, None] = {}
     rejections = Counter[str]()
-    for passage, found in zip(kept, ask(model, requests, StatedFacts), strict=True):
+    for passage, found in zip(kept, ask(model, requests, few_facts(most)), strict=True):
         if isinstance(found, Refused):
             rejections[f"passage not read: {found.reason}"] += 1
         else:
@@ -95,9 +106,13 @@ def extract(model: ChatModel, documents: Iterable[Document], seed: int) -> Readi
     return Reading(list(triples), rejections)
 
 
+def _task(text: str, most: int) -> str:
+    return _TASK.format(most=most, passage=fenced(text, "text"))
+
+
 def _passage_tokens(model: ChatModel) -> int:
     """The longest passage that fits beside the task, and whose facts fit the reply."""
-    task = model.count(_TASK.format(passage=fenced("", "text")))
+    task = model.count(_task("", model.max_output_tokens))
     room = model.context_tokens - model.max_output_tokens - task
     if room < SMALLEST_PASSAGE:
         raise ParameterError(

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tasks.corpus.names import key
-from tasks.errors import ParameterError
 from tasks.synthesis.graph import KnowledgeGraph
 from tasks.synthesis.language import Language
 from tasks.synthesis.obfuscation import Describer, Description
@@ -18,19 +17,11 @@ NOT_DESCRIBED = "no description fits an entity alone"
 
 @dataclass(frozen=True)
 class GraphRules:
-    """How far paths go, and over how many documents at least."""
+    """How far paths go, and over how many documents at least (no more than `max_hops`: each hop has one document)."""
 
     max_hops: int
     min_documents: int
     seed: int
-
-    def __post_init__(self) -> None:
-        """Raise a ParameterError where no path could be long enough."""
-        if self.min_documents > self.max_hops:
-            raise ParameterError(
-                f"synthesis.min_documents = {self.min_documents} exceeds synthesis.max_hops = {self.max_hops}: each "
-                "hop has one document; lower min_documents or raise max_hops"
-            )
 
     @property
     def hops(self) -> range:

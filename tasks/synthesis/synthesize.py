@@ -125,7 +125,7 @@ def shortfalls(metrics: Mapping[str, Any]) -> Iterator[str]:
         wanted, found = metrics["wanted"][place.partition("/")[2]], metrics["questions"].get(place, 0)
         if found < wanted:
             shown = ", ".join(f"{reason} ({number})" for reason, number in Counter(reasons).most_common())
-            yield f"{place}: {found} of {wanted} questions; {shown or 'the documents state nothing to ask about'}"
+            yield f"{place}: {found} of {wanted} questions; {shown or 'the documents state nothing else to ask about'}"
 
 
 @dataclass(frozen=True)

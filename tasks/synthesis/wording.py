@@ -9,6 +9,7 @@ from tasks.corpus.names import folded, mentions
 from tasks.generation.base import Sampling
 from tasks.generation.chat import ChatModel, Request
 from tasks.generation.fencing import fenced
+from tasks.generation.schemas import at_most
 from tasks.generation.structured import Refused, ask
 from tasks.synthesis.riddles import Riddle
 
@@ -40,7 +41,7 @@ class Wording(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str
+    question: str = at_most(MAX_CHARACTERS)
     phrases: list[str]
 
 

@@ -110,6 +110,23 @@ def test_a_folder_becomes_documents_that_leave_room_for_a_question(scratch: Path
     assert [remark.path for remark in metrics["remarks"]] == ["latin1.txt"]
 
 
+def test_a_writer_model_gets_tables_with_all_their_columns(scratch: Path, tokenizer_folder: Path) -> None:
+    folder = scratch / "mine"
+    folder.mkdir()
+    for number in range(6):
+        (folder / f"{number}.csv").write_text(f"town,schools,share\nTown{number},{number},0.{number}5\n")
+    writer = "synthesis.writer={type: transformers, model: m, context_tokens: 512, max_output_tokens: 64}"
+    source = ("corpus.countries=false", f"corpus.folder={folder}", f"base_model={tokenizer_folder}")
+    documents, _ = collect(params_of(scratch, *source, writer))
+    assert [(one.kind, one.text) for one in documents if one.source == "3.csv"] == [
+        ("text", "town,schools,share\nTown3,3,0.35")
+    ]
+    documents, _ = collect(params_of(scratch, *source))
+    assert [(one.kind, one.text) for one in documents if one.source == "3.csv"] == [
+        ("table", "| Town3 | schools | 3 |")
+    ]
+
+
 def test_the_documents_of_the_committed_figures_stay_byte_for_byte(scratch: Path) -> None:
     documents, _ = collect(params_of(scratch, "seed=0"))
     written = "\n".join(document.model_dump_json() for document in documents)

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from tasks.corpus.columns import table_rows
+from tasks.corpus.documents import file_drafts
 from tasks.corpus.formats.delimited import read_table
 from tasks.corpus.readers import Remark, Section
 from tasks.errors import InputError
@@ -138,9 +139,16 @@ def test_tables_in_a_document_are_counts_or_text(tmp_path: Path) -> None:
     reading, files = read_all(tmp_path)
     assert files[0].sections == (
         Section("Before"),
-        Section("City | Schools\nUlm | 12", ("| Ulm | schools | 12 |",)),
-        Section("Between\n\nCity | City\nBonn | Ulm\n\nAfter"),
+        Section("City | Schools\nUlm | 12", ("| Ulm | schools | 12 |",), header=1),
+        Section("Between"),
+        Section("City | City\nBonn | Ulm", header=1),
+        Section("After"),
     )
+    assert [(draft.kind, draft.text) for draft in file_drafts(files[0], 100, len)] == [
+        ("text", "Before"),
+        ("table", "| Ulm | schools | 12 |"),
+        ("text", "Between\n\nCity | City\nBonn | Ulm\n\nAfter"),
+    ]
     assert reading.remarks == [
         Remark(
             "a.html",

@@ -13,7 +13,7 @@ def source(path: str, text: str) -> SourceFile:
 
 
 def draft(name: str, cluster: str, kind: str = "text") -> Draft:
-    return Draft(name, name, f"text of {name}", kind, cluster, "s")  # type: ignore[arg-type]
+    return Draft(name, name, f"text {name.encode().hex()} {cluster}", kind, cluster, "s")  # type: ignore[arg-type]
 
 
 def test_equal_texts_are_kept_once(tmp_path: Path) -> None:
@@ -32,6 +32,16 @@ def test_documents_come_in_the_order_of_their_ids_with_the_split_of_their_cluste
     assert [one.id for one in documents] == sorted(one.id for one in documents) == ["Z", "b#10", "b#2", "z", "é"]
     assert [one.split for one in documents] == ["train", "test", "test", "train", "test"]
     assert documents[0] == draft("Z", "a", "table").document("train")
+
+
+def test_a_text_that_another_document_has_is_left_out(tmp_path: Path) -> None:
+    def page(name: str, text: str) -> Draft:
+        return Draft(name, name, text, "text", name[0], "s")
+
+    with Spool.at(tmp_path / "spool") as spool:
+        assert spool.add([page("a#1", "Own words."), page("a#2", "The usual disclaimer.")]) == 0
+        assert spool.add([page("b#1", "the usual  disclaimer"), page("b#2", "Other words.")]) == 1
+        assert [one.id for one in spool.documents({"a": "train", "b": "test"})] == ["a#1", "a#2", "b#2"]
 
 
 def test_two_documents_of_one_id_are_refused(tmp_path: Path) -> None:

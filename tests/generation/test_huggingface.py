@@ -14,8 +14,7 @@ from tasks.generation.chat import Reply, Request, Unanswered
 from tasks.generation.guidance import Guidance
 from tasks.generation.huggingface import TransformersGenerator, load_causal_model
 from tasks.generation.local import LocalGenerator
-from tasks.generation.offline import OfflineChat, OneByOne, TokenRequest
-from tasks.generation.scripted import ScriptedGenerator
+from tasks.generation.offline import OfflineChat, TokenRequest
 from tasks.generation.structured import ask
 from tasks.records import Finish
 from tasks.tokenization import ChatTokenizer
@@ -237,11 +236,3 @@ def test_a_prompt_beyond_the_context_is_unanswered_and_the_others_are_not(genera
     first, second, third = chat(generator, batch=3).complete([short, long, short])
     assert isinstance(first, Reply) and first == third
     assert isinstance(second, Unanswered) and "exceed context_tokens = 300" in second.reason
-
-
-def test_any_generator_writes_one_by_one():
-    scripted = ScriptedGenerator(["one", "two"])
-    model = OfflineChat(OneByOne(scripted), TOKENIZER, 300, 10, 8)
-    requests = [Request("a", Sampling(0.0, 1.0, 4)), Request("b", Sampling(0.0, 1.0, 4))]
-    assert [reply.text for reply in model.complete(requests) if isinstance(reply, Reply)] == ["one", "two"]
-    assert scripted.prompts == [tuple(TOKENIZER.prompt_ids("a")), tuple(TOKENIZER.prompt_ids("b"))]

@@ -8,7 +8,6 @@ import pytest
 from tasks.corpus.grammar import CAPITAL_OF, CURRENCY, LARGEST_NEIGHBOUR
 from tasks.corpus.library import Library
 from tasks.corpus.names import mentions
-from tasks.errors import ParameterError
 from tasks.generation.chat import Request
 from tasks.generation.scripted import ScriptedChat
 from tasks.records import AnswerKind, Document, Domain, Question
@@ -157,7 +156,7 @@ def test_a_writer_that_tells_answers_from_its_own_knowledge_is_refused_and_not_a
     honest = HonestWriter(world)
 
     def leaking(request: Request) -> str:
-        if request.schema is StatedFacts:
+        if request.schema and issubclass(request.schema, StatedFacts):
             return honest.read(request)
         everything = ", ".join(dict.fromkeys(name for said in world for name in (said[0], said[2])))
         return honest.word(request).replace('?"', f' ({everything})?"')
@@ -208,7 +207,6 @@ def test_dates_that_may_be_the_same_are_not_compared() -> None:
     assert maker.counted == {SAME_TIME: 10}
 
 
-def test_paths_that_cannot_be_spread_are_an_error_before_any_work() -> None:
+def test_paths_are_long_enough_to_be_spread() -> None:
     assert list(GraphRules(4, 3, 0).hops) == [4, 3]
-    with pytest.raises(ParameterError, match=r"min_documents = 3 exceeds synthesis\.max_hops = 2"):
-        GraphRules(2, 3, 0)
+    assert list(GraphRules(3, 1, 0).hops) == [3, 2]

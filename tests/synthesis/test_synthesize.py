@@ -165,8 +165,8 @@ def test_a_corpus_too_small_for_a_domain_says_so(small: Params, capsys: pytest.C
         _, metrics = stage.synthesize(name, small, lonely, None)
         lines |= dict(line.split(": ", 1) for line in stage.shortfalls(metrics))
     assert lines["multi_hop/train"].startswith("0 of 60 questions; no cross-document edge")
-    assert lines["corpus_numeric/train"] == "0 of 60 questions; the documents state nothing to ask about"
-    assert lines["dialogue_memory/test"] == "0 of 24 questions; the documents state nothing to ask about"
+    assert lines["corpus_numeric/train"] == "0 of 60 questions; the documents state nothing else to ask about"
+    assert lines["dialogue_memory/test"] == "0 of 24 questions; the documents state nothing else to ask about"
     assert lines["reading_comprehension/train"].startswith("1 of 60 questions; unreadable proposal (3)")
 
 

@@ -43,7 +43,7 @@ class HonestWriter:
         return ScriptedChat(self, context_tokens=4096, max_output_tokens=1024)
 
     def __call__(self, request: Request) -> str:
-        return self.read(request) if request.schema is StatedFacts else self.word(request)
+        return self.read(request) if request.schema and issubclass(request.schema, StatedFacts) else self.word(request)
 
     def read(self, request: Request) -> str:
         text = fenced_text(request.prompt, "text")

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from omegaconf import DictConfig
 
 PROFILES = tuple(sorted(path.stem for path in (CHECKOUT / "infra/profiles").glob("*.yaml")))
-ON_GPUS = tuple(profile for profile in PROFILES if profile != "tiny")
+ON_CPUS = ("smollm2", "tiny")
+ON_GPUS = tuple(profile for profile in PROFILES if profile not in ON_CPUS)
 ON_FSDP = tuple(profile for profile in ON_GPUS if profile != "qwen3-30b-a3b")
 EVERYWHERE = [(profile, stage) for profile in PROFILES for stage in RL_STAGES]
 PATHS = RunPaths(Path("data/curated/stage1.parquet"), Path("models/start"), Path(".work/rl-stage1/resume"))
@@ -42,6 +43,11 @@ LENGTHS = {  # prompt, response
     **{(profile, "stage2"): (61440, 20480) for profile in ON_GPUS},
     **{(profile, stage): (122880, 51200) for profile in ON_GPUS for stage in ("stage3", "stage4")},
     **{(profile, "memory"): WINDOW_ROWS for profile in ON_GPUS},
+    ("smollm2", "stage1"): (1024, 32),
+    ("smollm2", "stage2"): (1280, 32),
+    ("smollm2", "stage3"): (1536, 32),
+    ("smollm2", "stage4"): (1536, 32),
+    ("smollm2", "memory"): (1536 - 224, 224 + 33 + 1),
     ("tiny", "stage1"): (128, 48),
     ("tiny", "stage2"): (256, 56),
     ("tiny", "stage3"): (512, 64),
@@ -151,7 +157,7 @@ def test_rollouts_sample_as_the_recipe_says_and_keep_their_log_probabilities(pro
     assert (rollout.temperature, rollout.top_p, rollout.top_k) == (0.7, 0.95, -1)
     assert rollout.calculate_log_probs and rollout.mode == "async"
     assert rollout.tensor_model_parallel_size == params.cluster.rollout_tensor_parallel
-    assert rollout.name == ("local" if profile == "tiny" else "vllm")
+    assert rollout.name == ("local" if profile in ON_CPUS else "vllm")
 
 
 @needs_verl

@@ -50,7 +50,6 @@ CONTENTS = (  # how files begin → what they are, which endings may
     (b"\x7fELF", "a program", set[str]()),
 )
 BINARY = {".pdf", ".docx", ".xlsx", ".xlsm", ".parquet"}
-LONGEST_MARK = max(len(mark) for mark, _, _ in CONTENTS)
 PREFACE = 1024  # bytes that a PDF may have before its mark
 
 
