@@ -38,8 +38,11 @@ stages() { # in order; the first that fails is the last
         stage balance tasks.filtering.balance
 }
 
-for name in factbook office; do
+for name in factbook office; do # side by side, a core each
     mkdir -p "$work/$name"
-    (cd "$work/$name" && stages) || echo "$name ended early; its figures say how far it came" >&2
+    (cd "$work/$name" && stages || echo "$name ended early; its figures say how far it came" >&2) &
+done
+wait
+for name in factbook office; do
     "$python" infra/real_input/figures.py "$work/$name" # whatever came out
 done
