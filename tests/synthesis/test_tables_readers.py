@@ -45,6 +45,33 @@ def test_a_heading_names_a_file() -> None:
     assert [(one.entity, one.text) for one in stated if one.column == "Area"] == [("Ulm", "5"), ("Bonn", "6")]
 
 
+def led(source: str, number: int, name: str, *lines: str) -> Document:
+    return of_file(source, number, "\n".join(f"{name} > {line}" for line in lines))
+
+
+def test_the_first_step_of_all_paths_names_a_file_and_is_no_part_of_its_columns() -> None:
+    documents = [
+        led("ch.json", 1, "Chad", "Land > Area: 5 km", "Land > Water: 1 km", "People: 7"),
+        led("ch.json", 2, "Chad", "Roads: 5", "Rails: 7", "Ports: 1"),
+        led("ma.json", 1, "Mali", "Land > Area: 9 km", "Land > Water: 2 km", "People: 3"),
+    ]
+    rejections = Counter[str]()
+    stated = LayoutReader().read(documents, rejections)
+    assert Stated("Chad", "Land > Area", "5 km", "ch.json#1") in stated
+    assert Stated("Chad", "Ports", "1", "ch.json#2") in stated
+    assert {(one.entity, one.text) for one in stated if one.column == "People"} == {("Chad", "7"), ("Mali", "3")}
+    assert len(stated) == 9 and not rejections
+
+
+def test_a_first_step_that_files_share_is_a_section_and_no_name() -> None:
+    documents = [led(f"{n}", 1, "Land", f"Area: {n} km", f"Water: {n} km", f"Sand: {n} km") for n in (1, 2)]
+    rejections = Counter[str]()
+    assert LayoutReader().read(documents, rejections) == []
+    assert sum(rejections.values()) == 6
+    lonely = LayoutReader().read([led("ch.json", 1, "Chad", "Area: 5", "Water: 1", "People: 7")], Counter())
+    assert "Chad" not in {one.entity for one in lonely}, "one file cannot tell a name from a section"
+
+
 def test_files_without_names_of_their_own_say_nothing() -> None:
     rejections = Counter[str]()
     text = "Name: none\nArea: 5\nPeople: 7"

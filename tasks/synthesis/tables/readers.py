@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tasks.corpus.grammar import rows
@@ -13,6 +13,7 @@ from tasks.records import Document
 from tasks.synthesis.tables.layouts import LEAST_LINES, Field, fields
 
 DATED_LINES = 40  # at the beginning of a document, among which its date may stand
+STEP = " > "  # between the keys of a path, as nested records are written out
 NAME_SHARE = 0.8  # of the files in which a field that names them must stand, each with a name of its own
 LONGEST_FILE_NAME = 60  # characters of a name of what a file is about
 _CELL_LINE = re.compile(r"^[^\n]*?(?:[|\t;]|,(?=\S)|: \S| {2}\S)", re.MULTILINE)  # what may part cells
@@ -63,7 +64,8 @@ class ReportReader:
 class LayoutReader:
     """Tables and "key: value" lines as they stand in the text.
 
-    Lines about a whole file are about what it names: by its heading, its first line, or a field called name or title.
+    Lines about a whole file are about what it names: by the first step of all its paths, or else its heading, its first
+    line, or a field called name or title.
     Nearly all files must have such a name of their own, and the one said most often is taken. A document must mention
     that name, or its reader could not know whose values they are.
     """
@@ -73,7 +75,11 @@ class LayoutReader:
 
     def read(self, documents: Sequence[Document], rejections: Counter[str]) -> list[Stated]:
         read = {document: _all_fields(document) for document in documents}
-        names = _file_names(read)
+        names = _led_by(read)
+        if names:
+            read = {document: _after_name(found, names.get(document.source)) for document, found in read.items()}
+        else:
+            names = _file_names(read)
         stated = []
         for document, found in read.items():
             date = date_of(document)
@@ -110,6 +116,26 @@ class Readers:
 def _all_fields(document: Document) -> list[Field]:
     counts = [Field(country, measure, str(count)) for country, measure, count in rows(document.text)]
     return counts or fields(document.text)
+
+
+def _led_by(read: Mapping[Document, Sequence[Field]]) -> dict[str, str]:
+    """Source → the first step of all its paths ("Brazil > Economy > Exports"), if nearly every file has its own."""
+    steps: dict[str, set[str]] = {}
+    for document, found in read.items():
+        for field in found:
+            if not field.entity:
+                first, inner, _ = field.column.partition(STEP)
+                steps.setdefault(document.source, set()).add(first if inner else "")
+    own = _unshared({source: first for source, (first, *others) in steps.items() if first and not others})
+    return own if len(own) > 1 and len(own) >= NAME_SHARE * len(steps) else {}
+
+
+def _after_name(found: Sequence[Field], name: str | None) -> list[Field]:
+    """The fields of a file under the paths that other files have as well."""
+    return [
+        replace(field, column=field.column.partition(STEP)[2]) if name and not field.entity else field
+        for field in found
+    ]
 
 
 def _file_names(read: Mapping[Document, Sequence[Field]]) -> dict[str, str]:
