@@ -8,7 +8,7 @@ from tasks.records import Document, Finish, Verdict
 from tasks.rewards.rules import check
 from tasks.synthesis.questions import Harvest
 from tasks.synthesis.tables import asking
-from tasks.synthesis.tables.asking import Language, Rules, corpus_questions
+from tasks.synthesis.tables.asking import NO_ROOM, NO_TABLE, Language, Rules, corpus_questions
 from tasks.synthesis.tables.readers import LayoutReader, ReportReader
 from tasks.synthesis.tables.report_templates import REPORT_TEMPLATES
 from tasks.synthesis.tables.templates import TEMPLATES
@@ -70,6 +70,16 @@ def test_no_or_too_little_to_read_gives_no_question() -> None:
 @pytest.fixture(scope="module")
 def harvest() -> Harvest:
     return corpus_questions(Library.of(countries(30)), "train", 150, RULES, LayoutReader(), OPEN)
+
+
+def test_why_nothing_can_be_asked_is_counted() -> None:
+    assert ask_reports([reported("r", "m", A=1)], 5).rejections == {NO_TABLE: 1}  # one row is no table
+    short = Rules(evidence_tokens=1, count=RULES.count, seed=0)
+    assert ask_reports([reported("r", "m", A=1, B=2)], 5, short).rejections == {NO_ROOM: 1}
+    nameless = [document(name, "Area: 5\nRoads: 7\nPorts: 1", "text") for name in ("a", "b")]
+    harvest = corpus_questions(Library.of(nameless), "train", 5, RULES, LayoutReader(), OPEN)
+    assert (harvest.questions, harvest.rejections[NO_TABLE]) == ([], 1)
+    assert ask_reports([reported("r", "m", A=1, B=2)], 5).rejections.keys().isdisjoint({NO_ROOM, NO_TABLE})
 
 
 def test_real_documents_are_asked_by_all_templates_that_fit(harvest: Harvest) -> None:

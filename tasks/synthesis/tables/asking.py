@@ -29,6 +29,8 @@ from tasks.synthesis.tables.wording import Asked, Put, Wording
 BLOCK = 1000  # documents that make one table, at most
 BLOCK_CHARACTERS = 50_000_000  # of its texts, on average at most
 ATTEMPTS_PER_QUESTION = 30
+NO_TABLE = "no column could be read from a block of documents"
+NO_ROOM = "no question fits a table: too few rows, no numbers or dates, or its documents are too long together"
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,8 @@ class _Session:
                 rejections[answered] += 1
             else:
                 yield answered
+        if not seen:
+            rejections[NO_ROOM if self._table.columns else NO_TABLE] += 1
 
     def _answered(self, template: Template, chosen: Chosen) -> Asked | str:
         """The question and its answer, or why there is none."""
