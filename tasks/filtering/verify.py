@@ -82,7 +82,7 @@ def read_synthesized(folder: Path) -> list[Question]:
     """
     questions = [question for path in sorted(folder.glob("*.parquet")) for question in read_questions(path)]
     if not questions:
-        raise InputError(f"{folder} holds no question; run python -m tasks.synthesis.synthesize first")
+        raise InputError(f"{folder} holds no question; metrics/synthesize-*.json say why, or that synthesize has not run yet")
     return sorted(questions, key=lambda question: question.id)
 
 

@@ -73,9 +73,9 @@ def harvest() -> Harvest:
 
 
 def test_why_nothing_can_be_asked_is_counted() -> None:
-    assert ask_reports([reported("r", "m", A=1)], 5).rejections == {NO_TABLE: 1}  # one row is no table
+    assert +ask_reports([reported("r", "m", A=1)], 5).rejections == {NO_TABLE: 1}  # one row is no table
     short = Rules(evidence_tokens=1, count=RULES.count, seed=0)
-    assert ask_reports([reported("r", "m", A=1, B=2)], 5, short).rejections == {NO_ROOM: 1}
+    assert +ask_reports([reported("r", "m", A=1, B=2)], 5, short).rejections == {NO_ROOM: 1}
     nameless = [document(name, "Area: 5\nRoads: 7\nPorts: 1", "text") for name in ("a", "b")]
     harvest = corpus_questions(Library.of(nameless), "train", 5, RULES, LayoutReader(), OPEN)
     assert (harvest.questions, harvest.rejections[NO_TABLE]) == ([], 1)
