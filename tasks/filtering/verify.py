@@ -82,7 +82,9 @@ def read_synthesized(folder: Path) -> list[Question]:
     """
     questions = [question for path in sorted(folder.glob("*.parquet")) for question in read_questions(path)]
     if not questions:
-        raise InputError(f"{folder} holds no question; metrics/synthesize-*.json say why, or that synthesize has not run yet")
+        raise InputError(
+            f"{folder} holds no question; metrics/synthesize-*.json say why, or that synthesize has not run yet"
+        )
     return sorted(questions, key=lambda question: question.id)
 
 
