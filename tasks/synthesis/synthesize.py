@@ -67,8 +67,10 @@ def run(name: str, params: Params) -> None:
         write_json(METRICS / f"{stage}.json", metrics)
         tracker.log_metrics({f"questions/{key}": number for key, number in metrics["questions"].items()}, 0)
         tracker.log_metrics({f"writer/{key}": number for key, number in metrics["writer"].items()}, 0)
+        for number, curve in curves(metrics["rounds"]):
+            tracker.log_metrics(curve, number)
         tracker.log_artifact(METRICS / f"{stage}.json")
-    for line in shortfalls(metrics):
+    for line in (*rounds_said(metrics["rounds"]), *shortfalls(metrics)):
         print(line)  # verification decides whether what there is suffices
 
 
@@ -114,6 +116,23 @@ def wanted_questions(params: Params) -> dict[Split, int]:
     test = params.synthesis.test_questions_per_domain * buckets
     train = params.synthesis.questions_per_domain
     return {"train": train, "development": round(test * DEVELOPMENT_SHARE), "test": test}
+
+
+def curves(rounds: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, dict[str, float]]]:
+    """How self-play went, a point a round; a mean of nothing is no point."""
+    for record in rounds:
+        values = {f"self_play/{name}": value for name, value in record.items() if value is not None and name != "round"}
+        yield record["round"], values
+
+
+def rounds_said(rounds: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """A line a round: solve rates that fall are questions that get harder."""
+    for record in rounds:
+        rate = record["mean_solve_rate"]
+        yield (
+            f"self-play round {record['round']}: {record['proposed']} proposed, {record['well_formed']} well-formed, "
+            f"{record['verified']} verified, solved {'by none' if rate is None else f'{rate:.0%}'}"
+        )
 
 
 def shortfalls(metrics: Mapping[str, Any]) -> Iterator[str]:

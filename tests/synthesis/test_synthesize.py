@@ -211,5 +211,18 @@ def test_a_model_writes_about_any_documents_and_tells_how_to_answer(small: Param
     assert metrics["again"]["graphs"]["train"]["components"] > 0
 
 
+def test_rounds_of_self_play_are_curves_and_lines() -> None:
+    first = {"round": 1, "proposed": 9, "well_formed": 6, "verified": 4, "mean_solve_rate": 0.75}
+    second = {"round": 2, "proposed": 9, "well_formed": 0, "verified": 0, "mean_solve_rate": None}
+    assert list(stage.curves([first, second])) == [
+        (1, {f"self_play/{name}": value for name, value in first.items() if name != "round"}),
+        (2, {"self_play/proposed": 9, "self_play/well_formed": 0, "self_play/verified": 0}),
+    ]
+    assert list(stage.rounds_said([first, second])) == [
+        "self-play round 1: 9 proposed, 6 well-formed, 4 verified, solved 75%",
+        "self-play round 2: 9 proposed, 0 well-formed, 0 verified, solved by none",
+    ]
+
+
 def test_wanted_numbers(small: Params) -> None:
     assert stage.wanted_questions(small) == WANTED
