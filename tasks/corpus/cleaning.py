@@ -16,11 +16,12 @@ _BORDERS = tuple(re.compile(border) for border in (r"(?<=\n\n)", r"(?<=\n)", r"(
 
 @dataclass(frozen=True)
 class Cleaned:
-    """A clean text; how many lone surrogates became U+FFFD and how many control characters were removed."""
+    """A clean text; lone surrogates that became U+FFFD, control characters removed, line breaks that became "\\n"."""
 
     text: str
     replaced: int
     removed: int
+    breaks: int = 0
 
 
 def clean(text: str) -> Cleaned:
@@ -30,9 +31,9 @@ def clean(text: str) -> Cleaned:
     """
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le"), text)
     whole, replaced = _SURROGATE.subn("\ufffd", joined)
-    lines = _LINE_BREAK.sub("\n", whole)
+    lines, breaks = _LINE_BREAK.subn("\n", whole)
     plain, removed = _CONTROL.subn("", lines)
-    return Cleaned(plain.strip(), replaced, removed)
+    return Cleaned(plain.strip(), replaced, removed, breaks)
 
 
 def pieces(text: str, limit: int, count: Callable[[str], int]) -> list[str]:

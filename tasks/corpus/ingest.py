@@ -69,6 +69,7 @@ def collect(params: Params, spool: "Spool") -> tuple[dict[str, Split], dict[str,
         "remarks": reading.remarks,
         "replaced_characters": reading.replaced,
         "removed_characters": reading.removed,
+        "changed_line_breaks": reading.breaks,
     }
 
 

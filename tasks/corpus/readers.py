@@ -80,6 +80,7 @@ class FolderReading:
     dialects: Counter[str] = field(default_factory=Counter)
     replaced: int = 0
     removed: int = 0
+    breaks: int = 0
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -244,6 +245,7 @@ def _record(reading: FolderReading, name: str, extract: Extract) -> None:
     reading.remarks += [Remark(name, remark) for remark in extract.remarks]
     reading.replaced += extract.replaced
     reading.removed += extract.removed
+    reading.breaks += extract.breaks
 
 
 def _pass_on(draft: _Draft, reading: FolderReading, keep: Keep) -> None:
@@ -256,3 +258,4 @@ def _pass_on(draft: _Draft, reading: FolderReading, keep: Keep) -> None:
     reading.remarks += [Remark(path, remark) for remark in draft.remarks]
     reading.replaced += sum(change.replaced for change in draft.changes)
     reading.removed += sum(change.removed for change in draft.changes)
+    reading.breaks += sum(change.breaks for change in draft.changes)

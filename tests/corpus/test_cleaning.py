@@ -53,3 +53,7 @@ def test_pieces_fit_and_lose_nothing_but_blanks(text: str, limit: int) -> None:
     parts = pieces(text, limit, len)
     assert all(0 < len(part) <= limit for part in parts)
     assert "".join("".join(parts).split()) == "".join(text.split())
+
+
+def test_changed_line_breaks_are_counted() -> None:
+    assert (clean("a\r\nb\rc\nd").text, clean("a\r\nb\rc\nd").breaks, clean("a\nb").breaks) == ("a\nb\nc\nd", 2, 0)

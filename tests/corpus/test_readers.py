@@ -186,3 +186,11 @@ def test_an_unusable_folder_is_one_clear_error(tmp_path: Path) -> None:
         read_all(tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         read_all(tmp_path / "a.txt")
+
+
+def test_line_breaks_of_other_systems_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"one\r\ntwo\r\nthree")
+    (tmp_path / "b.csv").write_bytes(b"Name;Colour\r\nUlm;red\r\nBonn;blue\r\n")
+    (tmp_path / "c.md").write_bytes(b"one\ntwo")
+    reading, _ = read_all(tmp_path)
+    assert reading.breaks == 2 + 3

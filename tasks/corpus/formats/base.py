@@ -40,6 +40,7 @@ class Extract:
     remarks: tuple[str, ...] = ()
     replaced: int = 0  # characters that cleaning already replaced or removed
     removed: int = 0
+    breaks: int = 0  # line breaks that became "\n"
 
 
 Reader = Callable[[Path], Extract]

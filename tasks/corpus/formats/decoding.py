@@ -34,6 +34,7 @@ class Decoded:
     guessed: bool
     replaced: int
     removed: int
+    breaks: int
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -54,7 +55,7 @@ def decode_file(path: Path, declared: re.Pattern[bytes] | None = None) -> Decode
         raise InputError("empty")
     if cleaned.removed > BINARY_SHARE * len(text) and cleaned.removed > 1:
         raise InputError(f"binary data ({cleaned.removed} of {len(text)} characters are control characters)")
-    return Decoded(cleaned.text, encoding, guessed, cleaned.replaced, cleaned.removed)
+    return Decoded(cleaned.text, encoding, guessed, cleaned.replaced, cleaned.removed, cleaned.breaks)
 
 
 def _decode(data: bytes, declared: re.Pattern[bytes] | None) -> tuple[str, str, bool]:

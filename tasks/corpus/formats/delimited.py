@@ -69,6 +69,7 @@ def read_delimited(path: Path) -> Extract:
         remarks=decoded.remarks,
         replaced=decoded.replaced,
         removed=decoded.removed,
+        breaks=decoded.breaks,
     )
 
 

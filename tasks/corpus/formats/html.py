@@ -42,6 +42,7 @@ def read_html(path: Path) -> Extract:
         remarks=decoded.remarks,
         replaced=decoded.replaced,
         removed=decoded.removed,
+        breaks=decoded.breaks,
     )
 
 

@@ -57,6 +57,7 @@ def _extract(parts: tuple[Part, ...], decoded: Decoded, remarks: tuple[str, ...]
         remarks=decoded.remarks + remarks,
         replaced=decoded.replaced,
         removed=decoded.removed,
+        breaks=decoded.breaks,
     )
 
 

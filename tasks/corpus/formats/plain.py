@@ -15,4 +15,5 @@ def read_plain(path: Path) -> Extract:
         remarks=decoded.remarks,
         replaced=decoded.replaced,
         removed=decoded.removed,
+        breaks=decoded.breaks,
     )
