@@ -190,7 +190,7 @@ class TestStage:
 
     def test_nothing_synthesised(self, params: Params, generator: RuleGenerator) -> None:
         write_documents(verify.DOCUMENTS, world()[0])
-        with pytest.raises(InputError, match=r"run python -m tasks\.synthesis\.synthesize"):
+        with pytest.raises(InputError, match=r"metrics/synthesize-"):
             verify.run(params)
 
 
