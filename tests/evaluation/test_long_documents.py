@@ -1,3 +1,4 @@
+from tasks.corpus.library import Library
 from tasks.evaluation.long_documents import long_items, long_questions
 from tasks.records import Document, Domain
 from tests.evaluation.conftest import ItemFactory
@@ -35,7 +36,7 @@ def test_single_evidence_questions_domains_in_turn_each_once(item: ItemFactory) 
 
 
 def test_contexts_are_filled_with_the_evidence_inside(item: ItemFactory) -> None:
-    documents = {entry.id: entry for entry in map(document, range(30))}
+    documents = Library.of(map(document, range(30)))
     (long,) = long_items([item().question], documents, 200, words, seed=0)
     assert "d0" in long.document_ids
     assert len(set(long.document_ids)) == len(long.document_ids)
@@ -45,12 +46,12 @@ def test_contexts_are_filled_with_the_evidence_inside(item: ItemFactory) -> None
 
 
 def test_the_same_seed_gives_the_same_contexts(item: ItemFactory) -> None:
-    documents = {entry.id: entry for entry in map(document, range(30))}
+    documents = Library.of(map(document, range(30)))
     first, again = (long_items([item().question], documents, 200, words, seed=0) for _ in range(2))
     assert first == again
 
 
 def test_a_corpus_too_short_gives_no_contexts(item: ItemFactory) -> None:
-    documents = {entry.id: entry for entry in map(document, range(10))}
+    documents = Library.of(map(document, range(10)))
     assert long_items([item().question], documents, 200, words, seed=0) == []
     assert long_items([], documents, 200, words, seed=0) == []
