@@ -65,7 +65,7 @@ $(READY): pyproject.toml constraints.txt
 
 $(TOOLS): $(READY)
 	@echo "Adding the tools for tests, and verl"
-	@$(PIP_INSTALL) --editable '.[dev,verl]'
+	@$(PIP_INSTALL) --editable '.[dev,verl,gguf]'
 	@touch $@
 
 # The file lists all that is needed; what the packages themselves ask for does not resolve together.

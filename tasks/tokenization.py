@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -100,12 +101,23 @@ def _read_folder(folder: Path) -> object:
     return AutoTokenizer.from_pretrained(folder)
 
 
+def check_gguf(path: Path) -> None:
+    """Refuse a GGUF file that is not there, or that nothing here can read.
+
+    Raises:
+        CheckpointError: which of the two, and what to do.
+    """
+    if not path.is_file():
+        raise CheckpointError(f"{path} does not exist; name a .gguf file")
+    if find_spec("gguf") is None:
+        raise CheckpointError(f"{path} is a GGUF file, whose package is not installed: pip install --editable '.[gguf]'")
+
+
 def _read_gguf(path: Path) -> object:
     """transformers' reading, with what it gets wrong taken from the file's own fields: it takes the start token for the
     end token, and gives byte-level tokens (the kind that GGUF calls gpt2) a decoder for another kind.
     """
-    if not path.is_file():
-        raise CheckpointError(f"{path} does not exist; name a .gguf file")
+    check_gguf(path)
     from gguf import GGUFReader
     from tokenizers import decoders
     from transformers import AutoTokenizer

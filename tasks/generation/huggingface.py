@@ -20,7 +20,7 @@ from tasks.generation.local import sample_tokens, token_logprobs
 from tasks.generation.offline import TokenRequest, check_fits, sample_groups
 from tasks.generation.seeds import derived
 from tasks.records import Finish
-from tasks.tokenization import GGUF, ChatTokenizer
+from tasks.tokenization import GGUF, ChatTokenizer, check_gguf
 
 TOKEN_BUDGET = 16_384  # tokens of a batch with padding, new ones included: bounds the memory of keys and values
 
@@ -33,7 +33,9 @@ def load_causal_model(path: Path) -> Model:
     Raises:
         CheckpointError: it is not whole, or no causal language model that transformers knows.
     """
-    if path.suffix != GGUF:
+    if path.suffix == GGUF:
+        check_gguf(path)
+    else:
         check_checkpoint(path)
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging

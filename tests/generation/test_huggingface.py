@@ -191,6 +191,14 @@ def test_what_is_no_model_is_refused(tmp_path):
         ChatTokenizer.load(tmp_path / "text.gguf")
 
 
+def test_without_its_package_a_gguf_file_is_refused_with_the_remedy(tmp_path, monkeypatch):
+    monkeypatch.setattr("tasks.tokenization.find_spec", lambda _: None)
+    (tmp_path / "whole.gguf").write_bytes(b"GGUF")
+    for load in (load_causal_model, ChatTokenizer.load):
+        with pytest.raises(CheckpointError, match=r"whole\.gguf .* pip install --editable '\.\[gguf\]'"):
+            load(tmp_path / "whole.gguf")
+
+
 def test_missing_weights_are_not_made_up(tmp_path):
     from safetensors.torch import load_file, save_file
 
