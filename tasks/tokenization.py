@@ -110,7 +110,7 @@ def check_gguf(path: Path) -> None:
     if not path.is_file():
         raise CheckpointError(f"{path} does not exist; name a .gguf file")
     if find_spec("gguf") is None:
-        raise CheckpointError(f"{path} is a GGUF file, whose package is not installed: pip install --editable '.[gguf]'")
+        raise CheckpointError(f"{path} is a GGUF file and its package is missing: pip install --editable '.[gguf]'")
 
 
 def _read_gguf(path: Path) -> object:
