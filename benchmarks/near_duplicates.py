@@ -30,7 +30,7 @@ Pair = tuple[int, int]
 T = TypeVar("T")
 Find = Callable[[list[str]], set[Pair]]
 Cut = Callable[[list[str]], object]
-BATCH = 30  # texts that ours cuts at a time
+BATCH = 60  # texts that ours cuts at a time
 
 
 @dataclass(frozen=True)
