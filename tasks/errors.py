@@ -6,6 +6,8 @@ PipelineError
 ├── CheckpointError    a model folder is missing, incomplete or not what it claims to be
 ├── StageBusyError     another process holds the stage's lock
 ├── BudgetError        what may be spent on a model is spent
+├── UntrustedJudgeError  a judge is out of reach, or does not tell right answers from wrong ones
+├── SandboxError       programs cannot be run safely here (tasks/rewards/code/sandbox.py)
 ├── DivergedError      entropy or gradient of a training step is not finite
 └── UnsafeQueryError   a SQL statement is not a plain SELECT over the loaded tables
 
@@ -39,6 +41,10 @@ class UnsafeQueryError(PipelineError):
 
 class BudgetError(PipelineError):
     """What may be spent on a model does not suffice for the next request."""
+
+
+class UntrustedJudgeError(PipelineError):
+    """A judge is out of reach, or does not tell right answers from wrong ones."""
 
 
 class DivergedError(PipelineError):

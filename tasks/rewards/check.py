@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from queue import Queue
@@ -21,19 +21,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tasks.cli import one_line_errors
 from tasks.errors import InputError
+from tasks.rewards.lines import BadLineError, raw_lines, row_of
 
 if TYPE_CHECKING:
     from tasks.records import Finish
     from tasks.rewards.reasons import Checked
     from tasks.rewards.rules import Gold
 
-LONGEST_LINE = 4 * 1024**2  # bytes
 PROGRESS_S = 10.0
 EXIT_BAD_LINES = 1
 _FIELDS = {
     "id": "copied to the result",
     "prediction": "the reply; its last \\boxed{} or \"the answer is\" counts, else the whole of it",
-    "gold": "the gold answer; for lists a JSON list. A number may have its tolerance: \"9.81 ± 0.02\", \"9.81 ± 1%\"",
+    "gold": "the gold answer; for lists a JSON list. A number may have its tolerance: \"9.81 ± 0.02\", \"9.81 ± 1%\".\n"
+    "             For code a list of tests: {\"stdin\": \"2 3\", \"stdout\": \"5\"} or \"assert add(2, 3) == 5\"",
     "kind": "letter, number, quantity, percent, date, list, ordered_list, set, text, yes_no, code or free_text",
     "question": "optional; may say a unit, \"in percent\" or DD/MM/YYYY",
     "options": "optional; the options of a letter question",
@@ -42,14 +43,6 @@ _FIELDS = {
 _NEEDED = ("prediction", "gold", "kind")
 _HALF = re.compile("[\ud800-\udfff]")
 Line = tuple[int, str | int | None, "Future[Checked] | BadLineError"]
-
-
-class BadLineError(Exception):
-    """A line that cannot be checked: `reason` is its name, the message says what is wrong and what would be right."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -114,44 +107,16 @@ def _read_into(stream: BinaryIO, lines: "Queue[Line | Exception | None]") -> Non
 def _submit_all(stream: BinaryIO, lines: "Queue[Line | Exception | None]") -> None:
     from tasks.rewards.rules import submit
 
-    for number, raw in enumerate(_raw_lines(stream), 1):
+    for number, raw in enumerate(raw_lines(stream), 1):
         if raw is not None and not raw.strip():
             continue
         name: str | int | None = None
         try:
-            row = _row(raw)
+            row = row_of(raw)
             name = row.get("id")
             lines.put((number, name, submit(*_asked(row))))
         except BadLineError as error:
             lines.put((number, name, error))
-
-
-def _raw_lines(stream: BinaryIO) -> Iterator[bytes | None]:
-    """All lines; None for one beyond `LONGEST_LINE`, which is skipped without being kept."""
-    while raw := stream.readline(LONGEST_LINE + 1):
-        if len(raw) > LONGEST_LINE:
-            while raw and not raw.endswith(b"\n"):
-                raw = stream.readline(LONGEST_LINE)
-            yield None
-        else:
-            yield raw
-
-
-def _row(raw: bytes | None) -> dict[str, Any]:
-    """Parse one line. Decimals stay as they are written: 0.10 is not 0.1000000000000000055."""
-    if raw is None:
-        raise BadLineError("line_too_long", f"longer than {LONGEST_LINE} bytes; shorten the prediction")
-    try:
-        row = json.loads(raw.decode(), parse_float=str, parse_constant=str)
-    except UnicodeDecodeError as error:
-        raise BadLineError("invalid_utf8", f"byte {error.start} is not UTF-8; encode the file as UTF-8") from error
-    except RecursionError as error:
-        raise BadLineError("nested_too_deep", "nested too deep; a line is one flat object") from error
-    except ValueError as error:
-        raise BadLineError("malformed_json", f"{error}; a line is one JSON object") from error
-    if not isinstance(row, dict):
-        raise BadLineError("malformed_json", f"a line is one JSON object, not a {type(row).__name__}")
-    return row
 
 
 def _asked(row: dict[str, Any]) -> "tuple[str, Finish, Gold]":
@@ -165,7 +130,8 @@ def _asked(row: dict[str, Any]) -> "tuple[str, Finish, Gold]":
     if unknown:
         raise BadLineError("unknown_field", f"unknown field {unknown[0]!r}; known: {', '.join(_FIELDS)}")
     kind = _member(AnswerKind, row["kind"], "kind")
-    gold = Gold(_texts(row["gold"], "gold"), kind, _text(row.get("question", ""), "question"), _options(row))
+    texts = _cases(row["gold"]) if kind is AnswerKind.CODE else _texts(row["gold"], "gold")
+    gold = Gold(texts, kind, _text(row.get("question", ""), "question"), _options(row))
     return _text(row["prediction"], "prediction"), _member(Finish, row.get("finish", "finished"), "finish"), gold
 
 
@@ -178,6 +144,15 @@ def _member(kinds: Any, value: object, field: str) -> Any:
 
 def _options(row: dict[str, Any]) -> tuple[str, ...]:
     return _texts(row["options"], "options") if row.get("options") else ()
+
+
+def _cases(value: object) -> tuple[str, ...]:
+    """Test cases as a stored question has them: texts. Here they may be objects, too."""
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        if isinstance(item, dict) and (set(item) != {"stdin", "stdout"} or set(map(type, item.values())) != {str}):
+            raise BadLineError("bad_gold", f"gold has a case {str(item)[:40]!r}; it must have texts stdin and stdout")
+    return _texts([json.dumps(item) if isinstance(item, dict) else item for item in items], "gold")
 
 
 def _texts(value: object, field: str) -> tuple[str, ...]:

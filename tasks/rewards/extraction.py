@@ -20,6 +20,7 @@ _BOX_JOINER = re.compile(r"\$?\s*(?:,|;|\band\b|,\s*and\b)?\s*\$?")
 _ABBREVIATIONS = "".join(rf"(?<!\b{word})" for word in ("St", "Mt", "Dr", "Mr", "Mrs", "Ms", "Jr", "vs"))
 _SENTENCE_END = re.compile(rf"(?<!\b[A-Za-z]){_ABBREVIATIONS}[.!?](?=\s)|[。\n]")
 _FENCE = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+_FENCE_START = re.compile(r"^```[^\n`]*$", re.MULTILINE)
 _LETTER = re.compile(
     r"[(\[]\s*(?P<bracketed>[A-Za-z])\s*[)\]]"
     r"|(?<![\w'.&-])(?P<bare>[A-Z])(?![\w'&]|\.\w)"
@@ -110,7 +111,7 @@ def is_unfinished(text: str, finish: Finish) -> bool:
 
 
 def extract_code(text: str, finish: Finish) -> str | None:
-    """The last closed fenced block after the reasoning; without any fence what the reply states as its answer."""
+    """The last fenced block after the reasoning, None if it is open; without any fence what the reply states."""
     _, closed, rest = text.rpartition("</think>")
     if finish is Finish.TRUNCATED and not closed:
         return None
@@ -118,7 +119,9 @@ def extract_code(text: str, finish: Finish) -> str | None:
     if "```" not in shown:
         return extract_answer(text, finish)
     block = _last(_FENCE.finditer(shown))
-    return block[1].strip("\n") or None if block else None
+    if block is None or _FENCE_START.search(shown, block.end()):
+        return None
+    return block[1].strip("\n") or None
 
 
 def _choice(found: list[_Candidate], text: str, letters: Collection[str], *, first: bool) -> str | None:

@@ -2,8 +2,9 @@
 
 `check` gives the verdict, `examine` also the answer that was compared and the reason, `check_many` those of a batch.
 A rule can always judge a reply: no answer is a wrong answer, and so are two answers to a question for one. Unscored
-are only: a question without a usable gold answer; free text and code that do not equal the gold answer (a judge or a
-sandbox may decide); and expressions whose comparison failed or took too long (tasks/rewards/algebra.py).
+are only: a question without a usable gold answer; free text, and code without test cases, that do not equal the gold
+answer; expressions whose comparison failed or took too long (tasks/rewards/algebra.py); and programs for which no
+sandbox could be had (tasks/rewards/code/).
 """
 
 import string
@@ -15,17 +16,30 @@ from functools import lru_cache
 from typing import Protocol
 
 from tasks.records import AnswerKind, Finish, Verdict
+from tasks.rewards.code.cases import Trial, judge, read_cases
+from tasks.rewards.code.sandbox import require_sandbox
 from tasks.rewards.dates import compare_dates
 from tasks.rewards.extraction import extract_answer, extract_code, extract_letter, is_unfinished, visible
 from tasks.rewards.lists import Order, same_list
 from tasks.rewards.normalise import normalise
 from tasks.rewards.numbers import RELATIVE_TOLERANCE, compare_numbers, parse_gold, parse_number
-from tasks.rewards.reasons import Checked, Equation, Reason
+from tasks.rewards.reasons import Checked, Equation, Reason, mapped
 
-__all__ = ["Gold", "check", "check_many", "check_stream", "examine", "extract_answer", "is_same", "reward_of"]
+__all__ = [
+    "Gold",
+    "check",
+    "check_many",
+    "check_stream",
+    "examine",
+    "extract_answer",
+    "is_same",
+    "require_means",
+    "reward_of",
+]
 
 LONGEST_ANSWER = 10_000  # characters; a longer gold answer allows as long an answer
-IN_FLIGHT = 256  # replies read ahead of one that waits for algebra
+LONGEST_CODE = 65_536
+IN_FLIGHT = 256  # replies read ahead of one that waits for algebra or a sandbox
 _ORDERS: dict[AnswerKind, Order] = {AnswerKind.LIST: "any", AnswerKind.ORDERED_LIST: "kept", AnswerKind.SET: "set"}
 _YES = frozenset("yes y yeah true correct right 是 是的 对 正确".split())
 _NO = frozenset("no n nope false incorrect wrong 否 不 不是 不对 错误 错".split())
@@ -62,7 +76,7 @@ def check(reply: str, finish: Finish, question: Asked) -> Verdict:
     """Judge a reply against the gold answer by the question's answer kind.
 
     A reply that states no answer is right only if the whole of it (after its reasoning) is the gold answer. Expressions
-    may wait for another process, a few seconds at worst: in asynchronous code use `asyncio.to_thread`.
+    and programs wait for other processes, seconds at worst: in asynchronous code use `asyncio.to_thread`.
     """
     return examine(reply, finish, question).verdict
 
@@ -90,21 +104,29 @@ def check_stream(replies: Iterable[tuple[str, Finish, Asked]]) -> Iterator[Check
 
 
 def submit(reply: str, finish: Finish, question: Asked) -> "Future[Checked]":
-    """Check by rules now; what needs algebra is done when the future is."""
-    future: Future[Checked] = Future()
-    answer, outcome = _judged(reply, finish, question)
-    if isinstance(outcome, Reason):
-        future.set_result(Checked(outcome, answer))
-        return future
-    from tasks.rewards.algebra import algebra
+    """Check by rules now; what needs algebra or a sandbox is done when the future is.
 
-    algebra().submit(outcome).add_done_callback(lambda done: future.set_result(Checked(done.result(), answer)))
-    return future
+    Raises:
+        InputError: math-verify, which an expression needs, is not installed.
+        SandboxError: a program is to be run, and this machine cannot do that safely.
+    """
+    answer, outcome = _judged(reply, finish, question)
+    return mapped(_settled(outcome), lambda reason: Checked(reason, answer))
+
+
+def require_means(questions: Iterable[Asked]) -> None:
+    """Find out before expensive work starts whether all of these questions can be checked on this machine.
+
+    Raises:
+        SandboxError: one is answered by a program, and this machine cannot run programs safely.
+    """
+    if any(question.answer_kind is AnswerKind.CODE and read_cases(question.gold) for question in questions):
+        require_sandbox()
 
 
 def is_same(answer: str, question: Asked) -> bool:
-    """Whether an extracted answer equals the gold answer."""
-    return _decided(_compared(answer, question)) is Reason.EQUAL
+    """Whether an extracted answer equals the gold answer, or passes its test cases."""
+    return _decided(_compared(answer, question)).verdict is Verdict.CORRECT
 
 
 def reward_of(verdict: Verdict) -> float | None:
@@ -112,15 +134,23 @@ def reward_of(verdict: Verdict) -> float | None:
     return {Verdict.CORRECT: 1.0, Verdict.WRONG: 0.0}.get(verdict)
 
 
-def _decided(outcome: Reason | Equation) -> Reason:
-    if isinstance(outcome, Reason):
-        return outcome
-    from tasks.rewards.algebra import algebra
-
-    return algebra().submit(outcome).result()
+def _decided(outcome: Reason | Equation | Trial) -> Reason:
+    return outcome if isinstance(outcome, Reason) else _settled(outcome).result()
 
 
-def _judged(reply: str, finish: Finish, question: Asked) -> tuple[str | None, Reason | Equation]:
+def _settled(outcome: Reason | Equation | Trial) -> "Future[Reason]":
+    if isinstance(outcome, Trial):
+        return judge(outcome)
+    if isinstance(outcome, Equation):
+        from tasks.rewards.algebra import algebra
+
+        return algebra().submit(outcome)
+    future: Future[Reason] = Future()
+    future.set_result(outcome)
+    return future
+
+
+def _judged(reply: str, finish: Finish, question: Asked) -> tuple[str | None, Reason | Equation | Trial]:
     """The answer that counts, and what came of it."""
     if not _has_gold(question):
         return None, Reason.NO_GOLD
@@ -136,7 +166,12 @@ def _judged(reply: str, finish: Finish, question: Asked) -> tuple[str | None, Re
     outcome = _compared(whole, question) if whole and "\\boxed" not in whole else Reason.NO_ANSWER
     if outcome is Reason.TOO_LONG:
         return None, outcome
-    if outcome in _UNSTATED or outcome is Reason.NO_ANSWER or not normalise(whole[:LONGEST_ANSWER]):
+    if (
+        isinstance(outcome, Trial)
+        or outcome in _UNSTATED
+        or outcome is Reason.NO_ANSWER
+        or not normalise(whole[:LONGEST_ANSWER])
+    ):
         return None, _no_answer(reply, finish)
     return whole, outcome
 
@@ -149,6 +184,8 @@ def _has_gold(question: Asked) -> bool:
     """Whether the gold answer can be matched at all: an empty normal form never may."""
     if question.answer_kind in _ORDERS:
         return all(map(normalise, question.gold))
+    if question.answer_kind is AnswerKind.CODE and read_cases(question.gold):
+        return True
     if len(question.gold) != 1:
         return False
     if question.answer_kind is AnswerKind.LETTER:
@@ -165,8 +202,9 @@ def _has_content(text: str) -> bool:
     return parse_gold(text) is not None or normalise(text) != ""
 
 
-def _compared(answer: str, question: Asked) -> Reason | Equation:
-    if len(answer) > max(LONGEST_ANSWER, 4 * sum(map(len, question.gold))):
+def _compared(answer: str, question: Asked) -> Reason | Equation | Trial:
+    longest = LONGEST_CODE if question.answer_kind is AnswerKind.CODE else LONGEST_ANSWER
+    if len(answer) > max(longest, 4 * sum(map(len, question.gold))):
         return Reason.TOO_LONG
     return _COMPARISONS[question.answer_kind](answer, question)
 
@@ -249,7 +287,10 @@ def _same_free_text(answer: str, question: Asked) -> Reason:
     return Reason.EQUAL if _is_text(answer, question.gold[0]) else Reason.NEEDS_JUDGE
 
 
-def _same_code(answer: str, question: Asked) -> Reason:
+def _same_code(answer: str, question: Asked) -> Reason | Trial:
+    cases = read_cases(question.gold)
+    if cases:
+        return Trial(answer, cases)
     return Reason.EQUAL if _code_lines(answer) == _code_lines(question.gold[0]) else Reason.NEEDS_JUDGE
 
 
@@ -275,7 +316,7 @@ def _code_lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-_COMPARISONS: dict[AnswerKind, Callable[[str, Asked], Reason | Equation]] = {
+_COMPARISONS: dict[AnswerKind, Callable[[str, Asked], Reason | Equation | Trial]] = {
     AnswerKind.LETTER: _same_letter,
     AnswerKind.NUMBER: _same_number,
     AnswerKind.QUANTITY: _same_number,

@@ -112,6 +112,24 @@ def test_ac09_unfinished_reasoning_is_truncated_whatever_the_kind(kind: AnswerKi
 
 
 @pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        ("<think>\n```\nprint(7)\n```", Reason.TRUNCATED),
+        ("<think>\n```\nprint(7)\n```\n</think>", Reason.NO_ANSWER),
+        ("```\nprint(9)\n```\nWait:\n```\nprint(7)\n```", Reason.PASSED),  # AC-02: the last counts
+        ("```\nprint(7)\n```\nWait:\n```\nprint(9)\n```", Reason.OTHER_OUTPUT),
+        ("```\nprint(7)\n```\nor\n```\nprint(", Reason.NO_ANSWER),  # AC-02: the last is open
+        ("```\n\n```", Reason.NO_ANSWER),  # AC-03: an empty answer passes nothing
+        ("```\nprint('the')\n```", Reason.OTHER_OUTPUT),
+        ("```\nprint(7.0)\n```", Reason.OTHER_OUTPUT),  # AC-07: exactly
+    ],
+)
+def test_ac02_ac03_ac07_ac09_hold_for_programs(reply: str, reason: Reason) -> None:
+    gold = Gold(('{"stdin": "", "stdout": "7"}',), AnswerKind.CODE)
+    assert examine(reply, Finish.FINISHED, gold).reason is reason
+
+
+@pytest.mark.parametrize(
     ("kind", "gold", "reply"),
     [
         ("number", "5", "5 or 6"),

@@ -39,6 +39,8 @@ def test_every_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("the Beatles", "Beatles", "text", "correct", "the Beatles", "equal"),
         ("Yes.", True, "yes_no", "correct", "Yes.", "equal"),
         ("```\nx\n```", "x", "code", "correct", "x", "equal"),
+        ("```\nprint(3)\n```", {"stdin": "", "stdout": "3\n"}, "code", "correct", "print(3)", "passed"),
+        ("```\nf = abs\n```", ["assert f(-2) == 2"], "code", "correct", "f = abs", "passed"),
         ("The answer is that it rains.", "It floods.", "free_text", "unscored", "that it rains", "needs_judge"),
         ("<think> 5", "5", "number", "wrong", None, "truncated"),
     ]
@@ -75,6 +77,8 @@ def test_the_question_says_the_scale(tmp_path: Path, capsys: pytest.CaptureFixtu
         ({"prediction": "a", "gold": "a", "kind": "text", "colour": "red"}, "unknown_field"),
         ({"prediction": {"a": 1}, "gold": "a", "kind": "text"}, "bad_prediction"),
         ({"prediction": "a", "gold": [["a"]], "kind": "list"}, "bad_gold"),
+        ({"prediction": "a", "gold": [{"stdin": "1"}], "kind": "code"}, "bad_gold"),
+        ({"prediction": "a", "gold": {"stdin": "1", "stdout": 2}, "kind": "code"}, "bad_gold"),
         ({"prediction": "a", "gold": "a", "kind": "text", "question": []}, "bad_question"),
         ({"prediction": "x" * (5 * 1024**2), "gold": "a", "kind": "text"}, "line_too_long"),
     ],
@@ -167,6 +171,16 @@ def test_without_math_verify_the_command_says_so(
         main([str(file)])
     assert end.value.code == 2
     assert capsys.readouterr().err.startswith("InputError: math-verify")
+
+
+def test_without_a_sandbox_the_command_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "code.jsonl"
+    file.write_text(json.dumps({"prediction": "```\nf = abs\n```", "gold": "assert f(-2) == 2", "kind": "code"}))
+    command = [*COMMAND, str(file)]
+    ended = subprocess.run(command, cwd=CHECKOUT, env={"PATH": ""}, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("SandboxError: ") and "apt-get install bubblewrap" in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 def test_help_is_light() -> None:

@@ -2,10 +2,11 @@
 
 import pytest
 
+from tasks.errors import UntrustedJudgeError
 from tasks.generation.chat import Request, Unanswered
 from tasks.generation.scripted import ScriptedChat
 from tasks.rewards.judge import Judge
-from tasks.rewards.judging.canaries import Kind, UntrustedJudgeError, canaries_for, check_canaries
+from tasks.rewards.judging.canaries import Kind, canaries_for, check_canaries
 from tasks.rewards.judging.purposes import (
     CORPUS_QA,
     EQUIVALENCE,

@@ -445,9 +445,13 @@ class TestOtherKinds:
 
     def test_every_reason_has_one_verdict(self) -> None:
         verdicts = {reason: reason.verdict for reason in Reason}
-        assert [reason for reason, verdict in verdicts.items() if verdict is Verdict.CORRECT] == [Reason.EQUAL]
+        assert [reason for reason, verdict in verdicts.items() if verdict is Verdict.CORRECT] == [
+            Reason.EQUAL,
+            Reason.PASSED,
+        ]
         unscored = {reason for reason, verdict in verdicts.items() if verdict is Verdict.UNSCORED}
-        assert unscored == {Reason.NO_GOLD, Reason.NEEDS_JUDGE, Reason.TIMED_OUT, Reason.CHECK_FAILED}
+        failed = {Reason.TIMED_OUT, Reason.CHECK_FAILED, Reason.SANDBOX_FAILED}
+        assert unscored == {Reason.NO_GOLD, Reason.NEEDS_JUDGE, *failed}
 
     def test_a_cut_answer_is_truncated(self) -> None:
         assert examine("<think> a </think> The answer is 12", TRUNCATED, number("12")).reason is Reason.TRUNCATED

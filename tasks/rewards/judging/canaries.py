@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tasks.errors import PipelineError
+from tasks.errors import UntrustedJudgeError
 from tasks.records import Verdict
 from tasks.rewards.judge import Judge
 from tasks.rewards.judging.purposes import EQUIVALENCE, MEMORY_ABSTENTION, MEMORY_PREFERENCE, Claim, Purpose
@@ -12,10 +12,6 @@ from tasks.rewards.judging.purposes import EQUIVALENCE, MEMORY_ABSTENTION, MEMOR
 LEAST_APPROVED = 0.8  # of the right ones
 MOST_APPROVED = 0.2  # of each other kind: one slip in five
 MOST_UNSCORED = 0.1
-
-
-class UntrustedJudgeError(PipelineError):
-    """A judge is out of reach, or does not tell right answers from wrong ones."""
 
 
 class Kind(StrEnum):
