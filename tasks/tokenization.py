@@ -80,7 +80,15 @@ class ChatTokenizer:
 
     def prompt_ids(self, content: str) -> list[int]:
         """Ids of a one-turn chat with the generation prompt at its end."""
-        return [*self._head, *self.encode(content), *self._tail]
+        return self.wrap(self.encode(content))
+
+    def wrap(self, ids: Sequence[int]) -> list[int]:
+        """Ids of a one-turn chat, from those of the user's turn."""
+        return [*self._head, *ids, *self._tail]
+
+    def render(self, turns: Sequence[dict[str, str]]) -> str:
+        """The template's text of a conversation, contents as they are, with the generation prompt at its end."""
+        return str(self._tokenizer.apply_chat_template(list(turns), tokenize=False, add_generation_prompt=True))
 
     def prompt_length(self, content: str) -> int:
         """Tokens of the whole rendered prompt."""

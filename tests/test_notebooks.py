@@ -40,10 +40,15 @@ def evaluation() -> Evaluation:
 
     def scores(name: str) -> CheckpointScores:
         average, gain = SCORES[name]
-        figures = {"questions": 8, "guess": 0.25, "greedy": average, "average": average, "pass_at_k": 1.0, "gain": gain}
+        figures = {
+            **dict.fromkeys(("greedy", "first", "average", "majority"), average),
+            **dict.fromkeys(("truncated_share", "unanswered_share", "unscored_share"), 0.0),
+            **{"questions": 8, "guess": 0.25, "pass_at_k": 1.0, "gain": gain, "response_tokens": 9.0},
+        }
         found = tuple(Cell(domain=domain, context_tokens=tokens, **figures) for domain, tokens in sides)
-        shares = dict.fromkeys(("truncated_share", "unextractable_share", "unscored_share", "cut_share"), 0.0)
-        return CheckpointScores(checkpoint=name, cells=found, response_tokens=9.0, **shares)
+        return CheckpointScores(
+            checkpoint=name, cells=found, longest_reply=9, generated_tokens=90, thinking_share=0.0, cut_share=0.0
+        )
 
     return Evaluation(
         samples=4,
@@ -53,6 +58,7 @@ def evaluation() -> Evaluation:
         checkpoints=tuple(scores(name) for name in SCORES),
         long=(),
         too_long=(),
+        comparisons=(),
         provenance=Provenance(git_commit=None, params_sha256="0", python="3.11", versions={}),
     )
 

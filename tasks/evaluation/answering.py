@@ -11,8 +11,10 @@ from tasks.memory.agent import AgentRun, run_agent
 from tasks.params import Params
 from tasks.progress import Meter
 from tasks.prompts import question_prompt
-from tasks.records import Item
-from tasks.rewards.rules import check, extract_answer
+from tasks.records import Item, Verdict
+from tasks.rewards.judge import Judge
+from tasks.rewards.judging.verdicts import Attempt, verdicts_of
+from tasks.rewards.rules import extract_answer
 from tasks.tokenization import ChatTokenizer
 from tasks.truncation import fit
 
@@ -38,6 +40,7 @@ class Reader:
     tokenizer: ChatTokenizer
     params: Params
     progress: Meter
+    judge: Judge | None = None
 
     @property
     def greedy(self) -> Sampling:
@@ -77,11 +80,12 @@ def answer(reader: Reader, prompts: Sequence[Prompt], mode: Mode, sampling: Samp
     replies: list[Reply] = []
     for seed, batch in _batches(sorted(prompts, key=lambda prompt: len(prompt.ids)), reader.params.seed):
         groups = reader.generator.generate([prompt.ids for prompt in batch], sampling, seed)
-        replies += [
-            _reply(reader.name, mode, prompt, sample, completion)
+        given = [
+            _Given(prompt, sample, completion)
             for prompt, group in zip(batch, groups, strict=True)
             for sample, completion in enumerate(group)
         ]
+        replies += _checked(reader, mode, given)
         reader.progress.advance(len(batch), f"{reader.name}, {mode}")
     return replies
 
@@ -100,25 +104,41 @@ def read_long(reader: Reader, prompts: Sequence[Prompt]) -> list[Reply]:
             seed,
             observe=lambda step: reader.progress.show(f"{reader.name}, chunk {step.chunk} of {step.chunks}"),
         )
-        replies += [
-            _reply(reader.name, "agent", replace(prompt, cut=False, evidence_cut=False), 0, _whole(run))
+        given = [
+            _Given(replace(prompt, cut=False, evidence_cut=False), 0, _whole(run))
             for prompt, run in zip(batch, runs, strict=True)
         ]
+        replies += _checked(reader, "agent", given)
         reader.progress.advance(len(batch), f"{reader.name}, memory agent")
     return replies
 
 
-def _reply(checkpoint: str, mode: Mode, prompt: Prompt, sample: int, completion: Completion) -> Reply:
-    """Check one reply by the rules that also give the training reward."""
-    question = prompt.item.question
+@dataclass(frozen=True)
+class _Given:
+    """A completion as it came, before anything is known of it."""
+
+    prompt: Prompt
+    sample: int
+    completion: Completion
+
+
+def _checked(reader: Reader, mode: Mode, given: Sequence[_Given]) -> list[Reply]:
+    """Replies with the verdicts that also give the training reward; unscored ones stay so."""
+    attempts = [Attempt(one.prompt.item.question, one.completion.text, one.completion.finish) for one in given]
+    verdicts = verdicts_of(attempts, reader.judge)
+    return [_reply(reader.name, mode, one, verdict) for one, verdict in zip(given, verdicts, strict=True)]
+
+
+def _reply(checkpoint: str, mode: Mode, given: _Given, verdict: Verdict) -> Reply:
+    prompt, completion, question = given.prompt, given.completion, given.prompt.item.question
     return Reply(
         checkpoint=checkpoint,
         mode=mode,
         question_id=question.id,
         domain=question.domain,
         context_tokens=prompt.item.length_bucket,
-        sample=sample,
-        verdict=check(completion.text, completion.finish, question),
+        sample=given.sample,
+        verdict=verdict,
         finish=completion.finish,
         extracted=extract_answer(completion.text, completion.finish) is not None,
         response_tokens=len(completion.token_ids),

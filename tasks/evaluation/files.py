@@ -7,11 +7,13 @@ from tasks.artifacts import write_parquet
 from tasks.errors import InputError
 from tasks.evaluation.scores import Reply
 
+TRAIN_ITEMS = Path("data/balanced/train.parquet")  # every RL stage draws from these
 TEST_ITEMS = Path("data/verified/test.parquet")
 REPLIES = Path("data/evaluation/replies.parquet")
 LONG_ITEMS = Path("data/evaluation/long.parquet")
 PICTURE = Path("data/verified/questions.png")
 METRICS = Path("metrics/evaluation.json")
+BENCHMARKS = Path("metrics/benchmarks.json")
 
 
 def write_replies(path: Path, replies: Sequence[Reply]) -> None:

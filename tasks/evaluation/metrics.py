@@ -1,10 +1,11 @@
-"""Accuracy, avg@k, pass@k and paired bootstrap intervals.
+"""Accuracy, avg@k, pass@k, majority votes, paired bootstrap intervals, and McNemar's test with Holm's correction.
 
 Axes: N questions, K samples per question, R resamples. A score is 1 or 0; NaN where the reply went unscored,
 which is left out of every mean, never counted as wrong.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -49,6 +50,28 @@ def pass_at_k_of(scores_NK: Floats, k: int) -> Floats:
     return np.array([pass_at_k(int(n), int(c), k) if n else np.nan for n, c in pairs], dtype=np.float64)
 
 
+def majority(answers: Sequence[str | None], scores: Sequence[float]) -> float:
+    """Score of the answer that most samples of a question state (Wang et al. 2023, arXiv 2203.11171).
+
+    Who states none (None) has no vote. Of tied answers each is taken as often: their mean. An answer unscored in
+    every sample leaves the tie. Without any vote it is 0, without any score NaN.
+    """
+    ballots: dict[str, list[float]] = defaultdict(list)
+    for answer, score in zip(answers, scores, strict=True):
+        if answer is not None:
+            ballots[answer].append(score)
+    if not ballots:
+        return 0.0 if any(map(math.isfinite, scores)) else math.nan
+    most = max(map(len, ballots.values()))
+    winners = [_first_finite(scored) for scored in ballots.values() if len(scored) == most]
+    known = [score for score in winners if math.isfinite(score)]
+    return math.fsum(known) / len(known) if known else math.nan
+
+
+def _first_finite(values: Sequence[float]) -> float:
+    return next((value for value in values if math.isfinite(value)), math.nan)
+
+
 def stratified_mean(values_N: Floats, strata_N: Integers) -> float | None:
     """Mean of the strata's means, each counting the same; NaN values and empty strata do not count."""
     means = [float(values.mean()) for values in _strata(values_N, strata_N)]
@@ -78,6 +101,30 @@ def paired_bootstrap(
         high=float(high),
         questions=sum(len(values) for values in differences),
     )
+
+
+def mcnemar(only_first: int, only_second: int) -> float:
+    """Two-sided exact p of McNemar's test: are questions that just one of two models gets right split evenly?
+
+    min(1, 2·P(X ≤ min)) for X ~ Binomial(only_first + only_second, ½) (McNemar 1947; exact, so right for few
+    questions, too). Questions that both or neither get right do not enter. Without discordant questions p is 1.
+    """
+    discordant = only_first + only_second
+    tail = sum(math.comb(discordant, count) for count in range(min(only_first, only_second) + 1))
+    return min(1.0, 2 * tail / (1 << discordant))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values after Holm's step-down correction (1979), in the order given: the family-wise error stays below α.
+
+    The smallest of m is taken m times, the next m − 1 times, none below the one before; 1 at most.
+    """
+    adjusted = [0.0] * len(p_values)
+    floor = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        floor = max(floor, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = floor
+    return adjusted
 
 
 def share(flags: Sequence[bool]) -> float:

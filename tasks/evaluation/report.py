@@ -1,11 +1,12 @@
-"""Write reports/report.md and reports/report.html from the metrics of a run, and show the scores."""
+"""Write reports/report.html, report.md and their pictures from the metrics of a run, and show the scores."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tasks.artifacts import stage_lock, write_bytes, write_text
+from tasks.artifacts import stage_lock, write_bytes
 from tasks.cli import stage_command
-from tasks.evaluation import files, tables
+from tasks.evaluation import tables
+from tasks.evaluation.provenance import without_password
 from tasks.evaluation.sources import Sources, read_sources
 from tasks.evaluation.tables import Entry, Grid
 from tasks.params import Params
@@ -14,23 +15,24 @@ from tasks.tracking import stage_run
 if TYPE_CHECKING:
     from rich.table import Table
 
-MARKDOWN = Path("reports/report.md")
-HTML = Path("reports/report.html")
-PICTURE = HTML.with_name(files.PICTURE.name)  # beside the Markdown, which links it
+FOLDER = Path("reports")
+HTML, MARKDOWN = FOLDER / "report.html", FOLDER / "report.md"
 LOG_WIDTH = 120  # characters, where the output is no terminal
 
 
 def run(params: Params) -> None:
     """The report stage."""
-    from tasks.evaluation.pages import html_page, markdown_page  # matplotlib: not for --help
+    from tasks.evaluation.pages import html_page, markdown_page
+    from tasks.evaluation.sections import compose  # matplotlib: not for --help
 
     with stage_lock("report"), stage_run("report", params) as tracker:
-        sources = read_sources()
-        write_text(HTML, html_page(sources, params))
-        write_text(MARKDOWN, markdown_page(sources, params))
-        write_bytes(PICTURE, sources.picture)
-        tracker.log_artifact(HTML)
-        tracker.log_artifact(MARKDOWN)
+        sources = read_sources(params)
+        report = compose(sources, params)
+        pages = {HTML: html_page(report), MARKDOWN: markdown_page(report)}
+        pictures = {FOLDER / picture.file: picture.content for picture in report.pictures}
+        for path, content in {**pages, **pictures}.items():
+            write_bytes(path, content if isinstance(content, bytes) else content.encode("utf-8"))
+            tracker.log_artifact(path)
     show(sources, params)
 
 
@@ -45,7 +47,7 @@ def show(sources: Sources, params: Params) -> None:
     console.print(_terminal_table(tables.by_length(evaluation), f"held-out avg@{evaluation.samples}, %"))
     console.print(_terminal_table(tables.long_documents(evaluation), f"longer than {evaluation.window} tokens, %"))
     console.print(f"report   {HTML} (curves, examples), {MARKDOWN}")
-    console.print(f"MLflow   mlflow ui --backend-store-uri {params.tracking.uri}")
+    console.print(f"MLflow   mlflow ui --backend-store-uri {without_password(params.tracking.uri)}")
     console.print("Prefect  prefect server start, then http://127.0.0.1:4200")
 
 

@@ -43,8 +43,11 @@ class Cell(Record):
     """Scores over the questions of one domain and length, or of all (None). Over all lengths: the mean of
     lengths.
 
-    `average` is avg@k, `guess` the expected score of the best answer without reading. A score is None where
-    every reply went unscored. `gain` compares avg@k with the base model.
+    `greedy` is of one greedy reply; the rest is of `samples` sampled ones: `first` is pass@1, the first sample;
+    `average` avg@k; `pass_at_k` best-of-k by an oracle; `majority` the answer that most samples state. `guess` is
+    the expected score of the best answer without reading. A score is None where every reply went unscored, which
+    counts nowhere as wrong. `gain` compares avg@k with the base model. Lengths (tokens) and shares are plain means
+    over sampled replies; unanswered ones state no answer.
     """
 
     domain: Domain | None
@@ -52,26 +55,55 @@ class Cell(Record):
     questions: int
     guess: float
     greedy: float | None
+    first: float | None
     average: float | None
     pass_at_k: float | None
+    majority: float | None
     gain: Interval | None
+    response_tokens: float
+    truncated_share: float
+    unanswered_share: float
+    unscored_share: float
 
 
 class CheckpointScores(Record):
-    """One checkpoint on the held-out items. Shares and lengths (tokens) are over sampled replies."""
+    """One checkpoint on the held-out items.
+
+    `longest_reply` (tokens), `thinking_share` (replies that close a block of thinking) and `cut_share` (prompts
+    without their middle) are over sampled replies; `generated_tokens` are all that evaluation sampled, greedily and
+    by the memory agent, too.
+    """
 
     checkpoint: str
     cells: tuple[Cell, ...]
-    response_tokens: float
-    truncated_share: float
-    unextractable_share: float
-    unscored_share: float
+    longest_reply: int
+    generated_tokens: int
+    thinking_share: float
     cut_share: float
 
     def cell(self, domain: Domain | None, context_tokens: int | None) -> Cell | None:
         """The cell of a domain and a length; None for a side means all of it."""
         found = (cell for cell in self.cells if (cell.domain, cell.context_tokens) == (domain, context_tokens))
         return next(found, None)
+
+
+class Comparison(Record):
+    """Two checkpoints on the same items: greedy replies by McNemar's exact test, sampled ones by `gain`.
+
+    `only_first` and `only_second` count the items that just one of them gets right, of `pairs` that both have a
+    verdict for; `unscored` items have none from one of them and are left out. `adjusted_p` is p after Holm's
+    correction over all comparisons of the evaluation. Without pairs there is no p.
+    """
+
+    first: str
+    second: str
+    pairs: int
+    only_first: int
+    only_second: int
+    unscored: int
+    p: float | None
+    adjusted_p: float | None
+    gain: Interval | None  # of avg@k, second − first
 
 
 class LongScores(Record):
@@ -98,7 +130,10 @@ class Provenance(Record):
 
 
 class Evaluation(Record):
-    """metrics/evaluation.json. `too_long` lists context lengths for which the test corpus is too small."""
+    """metrics/evaluation.json. `too_long` lists context lengths for which the test corpus is too small.
+
+    `comparisons` pair each checkpoint with the one before it and with the first; one checkpoint alone has none.
+    """
 
     samples: int
     temperature: float
@@ -107,6 +142,7 @@ class Evaluation(Record):
     checkpoints: tuple[CheckpointScores, ...]
     long: tuple[LongScores, ...]
     too_long: tuple[int, ...]
+    comparisons: tuple[Comparison, ...]
     provenance: Provenance
 
     @property

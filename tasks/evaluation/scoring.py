@@ -1,9 +1,9 @@
-"""From replies to scores: cells by domain and length, gains over the base, memory agent beside truncation."""
+"""From replies to scores: cells by domain and length, checkpoints in pairs, memory agent beside truncation."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -12,13 +12,18 @@ from tasks.evaluation.metrics import (
     Floats,
     Integers,
     average_at_k,
+    holm,
+    majority,
+    mcnemar,
     paired_bootstrap,
     pass_at_k_of,
     share,
     stratified_mean,
 )
-from tasks.evaluation.scores import Cell, CheckpointScores, Interval, LongScores, Mode, Reply
+from tasks.evaluation.scores import Cell, CheckpointScores, Comparison, Interval, LongScores, Mode, Reply
 from tasks.records import Domain, Finish, Item, Verdict
+from tasks.rewards.extraction import extract_answer
+from tasks.rewards.normalise import normalise
 
 Key = tuple[str, int]  # question id, context tokens: one evaluated context
 CellKey = tuple[Domain | None, int | None]  # domain, context tokens; None takes all
@@ -54,6 +59,15 @@ class Table:
         rows = self.replies_to(items, checkpoint, mode)
         return np.array([[SCORE[reply.verdict] for reply in row] for row in rows], dtype=np.float64)
 
+    def sampled(self, items: Sequence[Item], checkpoint: str) -> list[Reply]:
+        """All sampled replies to some items."""
+        return [reply for row in self.replies_to(items, checkpoint, "sampled") for reply in row]
+
+    def generated_tokens(self, checkpoint: str) -> int:
+        """All tokens a checkpoint sampled, in any mode, to items of this table or not."""
+        rows = (row for (name, _, _), row in self.replies.items() if name == checkpoint)
+        return sum(reply.response_tokens for row in rows for reply in row)
+
     def select(self, domain: Domain | None, context_tokens: int | None) -> list[Item]:
         """Items of a cell; None takes all."""
         return [
@@ -88,21 +102,21 @@ def table_of(items: Sequence[Item], replies: Iterable[Reply], guesses: Mapping[K
 
 
 def score_checkpoint(table: Table, checkpoint: str, base: str, bootstrap: Bootstrap) -> CheckpointScores:
-    """All cells of one checkpoint, and how its sampled replies look."""
-    sampled = [reply for row in table.replies_to(table.items, checkpoint, "sampled") for reply in row]
+    """All cells of one checkpoint, and what its replies took."""
+    sampled = table.sampled(table.items, checkpoint)
     return CheckpointScores(
         checkpoint=checkpoint,
         cells=tuple(_cell(table, checkpoint, base, cell, bootstrap) for cell in table.cells()),
-        response_tokens=sum(reply.response_tokens for reply in sampled) / len(sampled),
-        truncated_share=share([reply.finish is Finish.TRUNCATED for reply in sampled]),
-        unextractable_share=share([not reply.extracted for reply in sampled]),
-        unscored_share=share([reply.verdict is Verdict.UNSCORED for reply in sampled]),
+        longest_reply=max((reply.response_tokens for reply in sampled), default=0),
+        generated_tokens=table.generated_tokens(checkpoint),
+        thinking_share=share(["</think>" in reply.text for reply in sampled]),
         cut_share=share([reply.cut for reply in sampled]),
     )
 
 
 def _cell(table: Table, checkpoint: str, base: str, cell: CellKey, bootstrap: Bootstrap) -> Cell:
     items = table.select(*cell)
+    sampled = table.sampled(items, checkpoint)
     scores_NK = table.scores_NK(items, checkpoint, "sampled")
     average_N = average_at_k(scores_NK)
     base_N = average_at_k(table.scores_NK(items, base, "sampled"))
@@ -112,9 +126,55 @@ def _cell(table: Table, checkpoint: str, base: str, cell: CellKey, bootstrap: Bo
         questions=len(items),
         guess=table.guess(items),
         greedy=_mean(table.scores_NK(items, checkpoint, "greedy")[:, 0], items),
+        first=_mean(scores_NK[:, 0], items),
         average=_mean(average_N, items),
         pass_at_k=_mean(pass_at_k_of(scores_NK, scores_NK.shape[1]), items),
+        majority=_mean(_majorities_N(table.replies_to(items, checkpoint, "sampled")), items),
         gain=None if checkpoint == base else bootstrap.gain(base_N, average_N, items),
+        response_tokens=sum(reply.response_tokens for reply in sampled) / len(sampled),
+        truncated_share=share([reply.finish is Finish.TRUNCATED for reply in sampled]),
+        unanswered_share=share([not reply.extracted for reply in sampled]),
+        unscored_share=share([reply.verdict is Verdict.UNSCORED for reply in sampled]),
+    )
+
+
+def _majorities_N(rows: Sequence[Sequence[Reply]]) -> Floats:
+    return np.array([majority([*map(_vote, row)], [SCORE[reply.verdict] for reply in row]) for row in rows])
+
+
+def _vote(reply: Reply) -> str | None:
+    """The stated answer in normal form; replies in equal words vote together."""
+    answer = extract_answer(reply.text, reply.finish)
+    return None if answer is None else normalise(answer) or answer
+
+
+def compare(table: Table, checkpoints: Sequence[str], bootstrap: Bootstrap) -> tuple[Comparison, ...]:
+    """Each checkpoint with the one before it, then with the first; p-values corrected over all of these."""
+    pairs = dict.fromkeys([*pairwise(checkpoints), *((checkpoints[0], name) for name in checkpoints[1:])])
+    found = [_comparison(table, first, second, bootstrap) for first, second in pairs]
+    adjusted = iter(holm([one.p for one in found if one.p is not None]))
+    return tuple(one if one.p is None else one.model_copy(update={"adjusted_p": next(adjusted)}) for one in found)
+
+
+def _comparison(table: Table, first: str, second: str, bootstrap: Bootstrap) -> Comparison:
+    first_N, second_N = (table.scores_NK(table.items, name, "greedy")[:, 0] for name in (first, second))
+    both_N = np.isfinite(first_N) & np.isfinite(second_N)
+    only_first = int((both_N & (first_N > second_N)).sum())
+    only_second = int((both_N & (second_N > first_N)).sum())
+    return Comparison(
+        first=first,
+        second=second,
+        pairs=int(both_N.sum()),
+        only_first=only_first,
+        only_second=only_second,
+        unscored=int((~both_N).sum()),
+        p=mcnemar(only_first, only_second) if both_N.any() else None,
+        adjusted_p=None,
+        gain=bootstrap.gain(
+            average_at_k(table.scores_NK(table.items, first, "sampled")),
+            average_at_k(table.scores_NK(table.items, second, "sampled")),
+            table.items,
+        ),
     )
 
 

@@ -1,26 +1,22 @@
-"""The report's tables, independent of where they are shown: terminal, Markdown or HTML."""
+"""The report's tables of scores, independent of where they are shown: terminal, Markdown or HTML."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from tasks.evaluation.scores import CheckpointScores, Evaluation, Interval, Provenance
-from tasks.evaluation.sources import Balance, Curves
-from tasks.filtering.funnel import Funnel, Stage, cells, stages
-from tasks.merge.metrics import MergeMetrics
-from tasks.records import Domain, Split
+from tasks.evaluation.benchmarks.results import BenchmarkCell, BenchmarkScores
+from tasks.evaluation.scores import Cell, CheckpointScores, Comparison, Evaluation, Interval, LongScores
+from tasks.records import Domain
 
-LEVELS = "▁▂▃▄▅▆▇█"
-SPARKLINE_WIDTH = 16
 NOTHING = "–"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell: what is read first, and what explains it."""
+    """One cell: what is read first, and what explains it; `level` in 0..1 shades a score by its height."""
 
     value: str
     detail: str = ""
+    level: float | None = None
 
     def plain(self) -> str:
         """Both in a line."""
@@ -29,10 +25,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table. The first column names the row."""
+    """A table. The first column names the row; the others are figures, or words (`prose`)."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
+    prose: bool = False
 
 
 def points(share: float | None) -> str:
@@ -72,6 +69,65 @@ def by_domain_and_length(evaluation: Evaluation, domain: Domain) -> Grid:
     return _score_grid(evaluation, header, [(domain, tokens) for tokens in (*evaluation.lengths, None)])
 
 
+def recipe(evaluation: Evaluation, benchmarks: BenchmarkScores | None) -> Grid:
+    """A row per checkpoint, as in Table 10 of QwenLong-L1.5: domains, their mean, the memory agent, benchmarks."""
+    agents = _longest_agents(evaluation)
+    columns = _benchmark_columns(benchmarks)
+    long = f"agent, {agents[0].context_tokens / evaluation.window:g} × window" if agents else ""
+    scores = by_domain(evaluation)
+    header = (*scores.header, "all", *([long] if agents else []), *(name for name, _ in columns))
+    guesses, *rows = scores.rows
+    whole = evaluation.checkpoints[0].cell(None, None)
+    empty = Entry(NOTHING)
+    guess = (*guesses, Entry(points(whole.guess if whole else None)), *[empty] * (len(header) - len(guesses) - 1))
+    return Grid(
+        header,
+        (
+            guess,
+            *(
+                (
+                    *row,
+                    _score(scored.cell(None, None)),
+                    *([_agent(agents, scored.checkpoint)] if agents else []),
+                    *(_benchmark(cells, scored.checkpoint) for _, cells in columns),
+                )
+                for row, scored in zip(rows, evaluation.checkpoints, strict=True)
+            ),
+        ),
+    )
+
+
+def _longest_agents(evaluation: Evaluation) -> list[LongScores]:
+    rows = [row for row in evaluation.long if row.domain is None]
+    longest = max((row.context_tokens for row in rows), default=0)
+    return [row for row in rows if row.context_tokens == longest]
+
+
+def _agent(rows: Sequence[LongScores], checkpoint: str) -> Entry:
+    found = (Entry(points(row.agent), level=row.agent) for row in rows if row.checkpoint == checkpoint)
+    return next(found, Entry(NOTHING))
+
+
+def _benchmark_columns(benchmarks: BenchmarkScores | None) -> list[tuple[str, list[BenchmarkCell]]]:
+    """Whole benchmarks by name and way of reading, in order."""
+    columns: dict[str, list[BenchmarkCell]] = {}
+    for cell in benchmarks.cells if benchmarks else ():
+        if cell.subset is None:
+            columns.setdefault(_benchmark_name(cell), []).append(cell)
+    return list(columns.items())
+
+
+def _benchmark_name(cell: BenchmarkCell) -> str:
+    return f"{cell.benchmark}, agent" if cell.way == "agent" else cell.benchmark
+
+
+def _benchmark(cells: Sequence[BenchmarkCell], checkpoint: str) -> Entry:
+    found = (
+        Entry(points(cell.robust), gain(cell.gain), cell.robust) for cell in cells if cell.checkpoint == checkpoint
+    )
+    return next(found, Entry(NOTHING))
+
+
 def _score_grid(
     evaluation: Evaluation, header: tuple[str, ...], columns: Sequence[tuple[Domain | None, int | None]]
 ) -> Grid:
@@ -82,29 +138,131 @@ def _score_grid(
 
 
 def _score_row(scores: CheckpointScores, columns: Sequence[tuple[Domain | None, int | None]]) -> tuple[Entry, ...]:
-    cells = [scores.cell(*column) for column in columns]
-    entries = (Entry(points(cell.average), gain(cell.gain)) if cell else Entry(NOTHING) for cell in cells)
-    return (Entry(scores.checkpoint), *entries)
+    return (Entry(scores.checkpoint), *(_score(scores.cell(*column)) for column in columns))
+
+
+def _score(cell: Cell | None) -> Entry:
+    return Entry(points(cell.average), gain(cell.gain), cell.average) if cell else Entry(NOTHING)
+
+
+def comparisons(evaluation: Evaluation) -> Grid:
+    """Checkpoints in pairs: avg@k by bootstrap, greedy replies by McNemar's exact test."""
+    header = (
+        "pair",
+        f"avg@{evaluation.samples}, difference",
+        "only the first right",
+        "only the second right",
+        "p (McNemar, exact)",
+        "p (Holm)",
+        "items compared",
+        "unscored",
+    )
+    return Grid(header, tuple(_comparison(one) for one in evaluation.comparisons))
+
+
+def _comparison(one: Comparison) -> tuple[Entry, ...]:
+    return (
+        Entry(f"{one.first} → {one.second}"),
+        Entry(gain(one.gain) or NOTHING),
+        Entry(str(one.only_first)),
+        Entry(str(one.only_second)),
+        Entry(p_value(one.p)),
+        Entry(p_value(one.adjusted_p)),
+        Entry(str(one.pairs)),
+        Entry(str(one.unscored)),
+    )
+
+
+def p_value(p: float | None) -> str:
+    """Three decimals; what is below them only says so."""
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _ways(samples: int) -> tuple[str, ...]:
+    """How one cell is scored, in the order of `_figures`."""
+    return ("greedy", "pass@1", f"avg@{samples}", f"best of {samples}", f"majority of {samples}")
+
+
+SHAPES = ("output tokens", "cut off, %", "unanswered, %", "unscored, %")
+
+
+def _figures(cell: Cell) -> tuple[Entry, ...]:
+    ways = (cell.greedy, cell.first, cell.average, cell.pass_at_k, cell.majority)
+    shares = (cell.truncated_share, cell.unanswered_share, cell.unscored_share)
+    return (
+        *(Entry(points(way)) for way in ways),
+        Entry(f"{cell.response_tokens:.1f}"),
+        *(Entry(points(value)) for value in shares),
+    )
 
 
 def replies(evaluation: Evaluation) -> Grid:
-    """How the replies of each checkpoint look."""
-    accuracies = ("greedy", f"avg@{evaluation.samples}", f"pass@{evaluation.samples}")
-    shapes = ("reply tokens", "cut off", "no answer found", "unscored", "prompt truncated")
-    header = ("checkpoint", *accuracies, *shapes)
+    """How the replies of each checkpoint score and look."""
+    header = ("checkpoint", *_ways(evaluation.samples), *SHAPES, "longest", "all tokens generated")
     return Grid(header, tuple(_reply_row(scores) for scores in evaluation.checkpoints))
 
 
 def _reply_row(scores: CheckpointScores) -> tuple[Entry, ...]:
     whole = scores.cell(None, None)
-    accuracies = (whole.greedy, whole.average, whole.pass_at_k) if whole else (None, None, None)
-    shares = (scores.truncated_share, scores.unextractable_share, scores.unscored_share, scores.cut_share)
-    return (
-        Entry(scores.checkpoint),
-        *(Entry(points(accuracy)) for accuracy in accuracies),
-        Entry(f"{scores.response_tokens:.1f}"),
-        *(Entry(f"{points(value)} %") for value in shares),
+    figures = _figures(whole) if whole else ()
+    return (Entry(scores.checkpoint), *figures, Entry(str(scores.longest_reply)), Entry(f"{scores.generated_tokens:,}"))
+
+
+def cells(evaluation: Evaluation, scores: CheckpointScores) -> Grid:
+    """One checkpoint by domain and length."""
+    header = ("domain", "tokens", "items", "guessing", *_ways(evaluation.samples), *SHAPES)
+    rows = (
+        (
+            Entry(words(cell.domain or "all")),
+            Entry(str(cell.context_tokens or "all")),
+            Entry(str(cell.questions)),
+            Entry(points(cell.guess)),
+            *_figures(cell),
+        )
+        for cell in scores.cells
     )
+    return Grid(header, tuple(rows))
+
+
+def benchmark_cells(benchmarks: BenchmarkScores) -> Grid:
+    """Every benchmark and subset by checkpoint."""
+    header = (
+        "benchmark",
+        "checkpoint",
+        "tasks",
+        "official",
+        "robust",
+        "pass@1",
+        "best of N",
+        "N",
+        *SHAPES,
+        "prompt cut, %",
+    )
+    return Grid(header, tuple(_benchmark_row(cell) for cell in benchmarks.cells))
+
+
+def _benchmark_row(cell: BenchmarkCell) -> tuple[Entry, ...]:
+    shares = (cell.truncated_share, cell.unanswered_share, cell.unscored_share, cell.cut_share)
+    return (
+        Entry(_benchmark_name(cell), cell.subset or ""),
+        Entry(cell.checkpoint),
+        Entry(str(cell.tasks)),
+        Entry(points(cell.official)),
+        Entry(points(cell.robust), gain(cell.gain)),
+        Entry(points(cell.first)),
+        Entry(points(cell.best)),
+        Entry(str(cell.samples)),
+        Entry(f"{cell.output_tokens:.1f}"),
+        *(Entry(points(share)) for share in shares),
+    )
+
+
+def benchmark_sources(benchmarks: BenchmarkScores) -> Grid:
+    """Which data each benchmark was, with its revision and hash."""
+    rows = ((Entry(name), Entry(source)) for name, source in sorted(benchmarks.sources.items()))
+    return Grid(("benchmark", "data"), tuple(rows), prose=True)
 
 
 def long_documents(evaluation: Evaluation) -> Grid:
@@ -134,101 +292,6 @@ def long_documents(evaluation: Evaluation) -> Grid:
     return Grid(header, tuple(rows))
 
 
-def training(curves: Mapping[str, Curves]) -> Grid:
-    """Each RL stage in a line: where its curves began and ended."""
-    header = ("stage", "steps", "reward", "entropy", "reply tokens", "cut off", "gate on")
-    return Grid(header, tuple(_training_row(stage, curve) for stage, curve in curves.items()))
-
-
-def _training_row(stage: str, curve: Curves) -> tuple[Entry, ...]:
-    steps = curve.steps
-    return (
-        Entry(stage),
-        Entry(str(len(steps))),
-        _course([step.reward for step in steps], 3),
-        _course([step.entropy for step in steps], 3),
-        _course([step.response_length for step in steps], 1),
-        _course([step.truncated_share for step in steps], 3),
-        Entry(f"{sum(step.gate for step in steps)} of {len(steps)}"),
-    )
-
-
-def _course(values: Sequence[float | None], digits: int) -> Entry:
-    known = [value for value in values if value is not None]
-    if not known:
-        return Entry(NOTHING)
-    tenth = max(1, len(known) // 10)
-    first, last = sum(known[:tenth]) / tenth, sum(known[-tenth:]) / tenth
-    return Entry(f"{first:.{digits}f} → {last:.{digits}f}", sparkline(known))
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """A curve in characters; flat curves stay at the bottom."""
-    low, high = min(values), max(values)
-    width = min(SPARKLINE_WIDTH, len(values))
-    edges = [len(values) * part // width for part in range(width + 1)]
-    means = [sum(values[a:b]) / (b - a) for a, b in pairwise(edges)]
-    span = (high - low) or 1.0
-    return "".join(LEVELS[min(len(LEVELS) - 1, int((mean - low) / span * len(LEVELS)))] for mean in means)
-
-
-def funnel(result: Funnel, split: Split) -> Grid:
-    """What remained of a split's questions after each check of verification, by generator and domain."""
-    return _stages(stages(result.rows, split))
-
-
-def training_funnel(result: Funnel, balanced: Balance) -> Grid:
-    """The same for training questions, balancing at the end."""
-    steps = stages(result.rows, "train")
-    domains = {domain: sum(counts) for domain, counts in balanced.after.items()}
-    left = sum(domains.values())
-    return _stages([*steps, Stage("balanced", steps[-1].remaining - left, left, balanced.generators, domains)])
-
-
-def _stages(steps: Sequence[Stage]) -> Grid:
-    header, *rows = cells(steps)
-    return Grid(tuple(header), tuple(tuple(map(Entry, row)) for row in rows))
-
-
-def balance(result: Balance) -> Grid:
-    """Training items per domain and pass-rate bin, before and after balancing."""
-    bins = max(len(counts) for counts in result.before.values())
-    ranges = [f"pass rate {100 * n // bins}–{100 * (n + 1) // bins} %" for n in range(bins)]
-    rows = [
-        (
-            Entry(words(domain)),
-            *(
-                Entry(f"{before} → {after}")
-                for before, after in zip(counts, result.after.get(domain, [0] * bins), strict=True)
-            ),
-            Entry(f"{sum(result.after.get(domain, []))} of {sum(counts)}"),
-        )
-        for domain, counts in result.before.items()
-    ]
-    return Grid(("domain", *ranges, "kept"), tuple(rows))
-
-
-def merge_weights(metrics: MergeMetrics) -> Grid:
-    """Effective weights, averaged over parameters: as merged, and as mergekit alone would have."""
-    header = ("model", "weight used", "mergekit alone")
-    rows = zip(metrics.models, metrics.mean_weights, metrics.mean_mergekit_weights, strict=True)
-    return Grid(
-        header,
-        tuple((Entry(name), Entry(f"{used:.3f}"), Entry(f"{alone:.3f}")) for name, used, alone in rows),
-    )
-
-
-def provenance(made: Provenance) -> Grid:
-    """Commit, parameters and versions."""
-    rows = {
-        "git commit": made.git_commit or "none",
-        "parameters (sha256)": made.params_sha256,
-        "python": made.python,
-        **made.versions,
-    }
-    return Grid(("what", "value"), tuple((Entry(name), Entry(value)) for name, value in rows.items()))
-
-
 def headlines(evaluation: Evaluation) -> tuple[tuple[str, str, str], ...]:
     """The figures that matter: where, how much, what it is."""
     last = evaluation.checkpoints[-1]
@@ -243,4 +306,9 @@ def headlines(evaluation: Evaluation) -> tuple[tuple[str, str, str], ...]:
         row = max(agents, key=lambda row: row.context_tokens)
         where = f"{row.context_tokens / evaluation.window:g} × the window"
         figures.append((where, gain(row.gain), "memory agent over middle truncation, points"))
+    whole = [one for one in evaluation.comparisons if one.first == evaluation.checkpoints[0].checkpoint]
+    if whole and whole[-1].second == last.checkpoint and whole[-1].pairs:
+        one = whole[-1]
+        text = f"items only {one.second} or only {one.first} gets right, greedy; McNemar p {p_value(one.p)}"
+        figures.append((f"{one.pairs} items in pairs", f"{one.only_second} to {one.only_first}", text))
     return tuple(figures)

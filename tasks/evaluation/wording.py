@@ -1,5 +1,6 @@
 """What the report says around its tables and pictures."""
 
+from tasks.evaluation.benchmarks.results import BenchmarkScores
 from tasks.evaluation.charts import SMOOTHING
 from tasks.evaluation.scores import Evaluation
 from tasks.filtering.funnel import Funnel
@@ -12,7 +13,18 @@ EXAMPLES = (
 )
 TRAINING = (
     f"Thin lines are single steps, thick ones the mean of {SMOOTHING}. The stages follow one another; the "
-    "memory branch starts from stage 3, stage 4 from the merged model."
+    "memory branch starts from stage 3, stage 4 from the merged model. Clipped or masked are tokens of replies below "
+    "their group's mean that negative gradient clipping or the entropy gate kept out of the loss. The table goes from "
+    "the first to the last tenth of each stage."
+)
+SELF_PLAY = (
+    "Each round shows the proposer more documents and its verified questions, and asks for harder ones. The solve rate "
+    "is the share of solvers that were right: of every well-formed question, and of those that were verified and kept."
+)
+ORIGINS = (
+    "A run is named where the MLflow store holds one whose artifact has the very bytes of the file that this report "
+    "read. Checkpoints name theirs in lineage.json; python -m tasks.lineage checkpoints/NAME follows one back to its "
+    "documents. Hashes are SHA-256, mostly their first digits."
 )
 
 
@@ -34,10 +46,56 @@ def subtitle(evaluation: Evaluation) -> str:
 def scores(evaluation: Evaluation) -> str:
     """How to read the score tables."""
     return (
-        f"avg@{evaluation.samples} in percent, all domains. Small print: difference from the base on the "
-        "same questions in points, with the 95 % interval of a paired bootstrap over questions. Guessing is "
-        "the expected score of a guess by someone who sees the item without understanding it."
+        f"avg@{evaluation.samples} in percent by domain, each length counting the same. Small print: difference from "
+        "the base on the same questions in points, with the 95 % interval of a paired bootstrap over questions. "
+        "Guessing is the expected score of a guess by someone who sees the item without understanding it. The memory "
+        "agent answers greedily; benchmarks, where any were asked, show the robust score."
     )
+
+
+def comparisons(evaluation: Evaluation) -> str:
+    """Which test answers what, and over what it is corrected."""
+    return (
+        "Each checkpoint against the one before it, then against the base. The difference is of sampled replies "
+        f"(avg@{evaluation.samples}), in points with its paired bootstrap interval, which is not corrected. McNemar's "
+        "exact test asks of greedy replies whether the items that only one of the two gets right are split evenly. "
+        f"Holm: p corrected over the {len(evaluation.comparisons)} pairs of this table. Items without a verdict from "
+        "one of the two are left out and counted."
+    )
+
+
+def replies(evaluation: Evaluation) -> str:
+    """What each way of scoring is."""
+    k = evaluation.samples
+    return (
+        f"Greedy is one reply at temperature 0; all else is of {k} sampled replies an item. pass@1: the first of them; "
+        f"avg@{k}: their mean; best of {k}: an oracle picks, so it is right if any is; majority of {k}: the answer "
+        "that most of them state. Percent, the mean of lengths; unscored replies are left out, unanswered ones (none "
+        "of the forms that state an answer was found) are wrong. Tokens and shares are of sampled replies; all tokens "
+        "generated include greedy replies and every turn of the memory agent."
+    )
+
+
+def benchmarks(found: BenchmarkScores) -> str:
+    """How to read the benchmarks."""
+    return (
+        f"Percent, at temperature {found.temperature:g} and top-p {found.top_p:g}. Official: as the benchmark's own "
+        "scorer gives it; robust: as a careful reader would. pass@1 (the first sample) and best of N (an oracle picks) "
+        "are robust scores. The denominator is fixed: what failed, or has no verdict, counts as 0. Small print: "
+        "difference from the first checkpoint on the same tasks with its 95 % interval; below a name, the subset."
+    )
+
+
+def contamination(found: BenchmarkScores | None, params: Params) -> str:
+    """What was looked for, and what was not."""
+    text = (
+        "Verification drops training questions that a held-out split or an evaluation set holds; below that, the "
+        "stored files are compared again. Shared words are found, a paraphrase is not. Runs of words that more than "
+        "ten training questions hold are phrases of templates and do not count."
+    )
+    if found and params.filtering.benchmarks is None:
+        text += " The benchmarks scored above were not given to verification: training was not checked against them."
+    return text
 
 
 def long_documents(evaluation: Evaluation) -> str:

@@ -6,6 +6,9 @@ import pytest
 from tasks.evaluation.metrics import (
     SCORE,
     average_at_k,
+    holm,
+    majority,
+    mcnemar,
     paired_bootstrap,
     pass_at_k,
     pass_at_k_of,
@@ -114,6 +117,61 @@ def test_bootstrap_leaves_out_what_either_model_has_no_score_for() -> None:
 def test_bootstrap_repeats() -> None:
     base, model, strata = floats(0, 1, 0, 1, 0), floats(1, 1, 0, 0, 1), whole(0, 0, 1, 1, 1)
     assert interval(base, model, strata) == interval(base, model, strata)
+
+
+@pytest.mark.parametrize(
+    ("answers", "scores", "expected"),
+    [
+        (["a", "b", "b"], [1, 0, 0], 0.0),
+        (["a", "a", "b"], [1, 1, 0], 1.0),
+        (["a", "b"], [1, 0], 0.5),  # a tie: either is taken as often
+        (["a", "b", "b", "c", "c"], [1, 0, 0, 1, 1], 0.5),
+        (["a", None, None, None], [1, 0, 0, 0], 1.0),  # who states nothing has no vote
+        ([None, None], [0, 0], 0.0),
+        (["a", "a", "b"], [NAN, 1, 0], 1.0),  # one verdict for an answer is enough
+        (["a", "b"], [NAN, 0], 0.0),
+        (["a"], [1], 1.0),
+    ],
+)
+def test_majority(answers: list[str | None], scores: list[float], expected: float) -> None:
+    assert majority(answers, scores) == expected
+
+
+@pytest.mark.parametrize(
+    ("answers", "scores"), [([], []), ([None], [NAN]), (["a", "a", "b"], [NAN, NAN, 1]), (["a"], [NAN])]
+)
+def test_majority_without_a_verdict(answers: list[str | None], scores: list[float]) -> None:
+    assert math.isnan(majority(answers, scores))
+
+
+@pytest.mark.parametrize(
+    ("only_first", "only_second", "expected"),
+    [
+        (0, 0, 1.0),
+        (1, 0, 1.0),  # 2 · ½, one question says nothing
+        (0, 5, 0.0625),  # 2 / 2⁵
+        (1, 5, 0.21875),  # 2 · (1 + 6) / 2⁶
+        (2, 8, 0.109375),  # 2 · (1 + 10 + 45) / 2¹⁰
+        (3, 3, 1.0),  # 2 · (1 + 6 + 15 + 20) / 64 is above 1
+        (6, 16, 2 * (1 + 22 + 231 + 1540 + 7315 + 26334 + 74613) / 2**22),
+    ],
+)
+def test_mcnemar_by_hand(only_first: int, only_second: int, expected: float) -> None:
+    assert mcnemar(only_first, only_second) == pytest.approx(expected, rel=1e-12)
+    assert mcnemar(only_second, only_first) == mcnemar(only_first, only_second)
+
+
+def test_mcnemar_of_many_questions_does_not_overflow() -> None:
+    assert 0.0 < mcnemar(900, 1100) < 1e-4
+    assert mcnemar(0, 5000) == 0.0
+
+
+def test_holm_by_hand() -> None:
+    """Sorted 0.01, 0.02, 0.03, 0.04 take 4, 3, 2 and 1 times, and never fall below the one before."""
+    assert holm([0.04, 0.01, 0.03, 0.02]) == pytest.approx([0.06, 0.04, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([0.2]) == [0.2]
+    assert holm([]) == []
 
 
 def test_share() -> None:

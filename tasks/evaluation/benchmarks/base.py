@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Generic, Protocol, TypeVar
 
+from tasks.evaluation.benchmarks.conversation import Message
 from tasks.records import Finish, Record
 from tasks.rewards.judge import Judge
+
+BETWEEN_SUBSETS = " | "
 
 
 class Task(Record):
@@ -14,7 +17,7 @@ class Task(Record):
 
     `context` is its long input, which the memory agent reads chunk by chunk; `question` is what is asked of it, and
     `instruction` the form of the answer, which only the agent's last turn sees. `subset` is what the official table
-    splits by ("" where it does not).
+    splits by ("" where it does not); a task of several subsets ("hard | long") counts in each.
     """
 
     id: str
@@ -69,4 +72,12 @@ class Benchmark(Protocol[T]):
 
     def score(self, attempts: Sequence[Attempt[T]], judge: Judge | None) -> list[Score]:
         """A score per attempt, in order. Without a judge, what needs one is unscored."""
+        ...
+
+
+class Conversational(Benchmark[T], Protocol[T]):
+    """A benchmark whose prompts are whole conversations; `prompt` is the same as one text, for what must be cut."""
+
+    def turns(self, task: T) -> list[Message]:
+        """The conversation, in the official wording, with the user's turn last."""
         ...

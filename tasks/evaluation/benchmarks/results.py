@@ -8,6 +8,26 @@ from tasks.records import Finish, Record
 Way = Literal["truncation", "agent"]  # how an input longer than the window is read
 
 
+class BenchmarkRun(Record):
+    """One checkpoint on one benchmark: who was asked what, and how. Kept with the replies.
+
+    `source` is the data with its revision and content hash; the last five fields must be equal where figures stand side
+    by side. `window` is the most tokens of a prompt before the chat template.
+    """
+
+    benchmark: str
+    checkpoint: str
+    way: Way
+    checkpoint_sha256: str
+    source: str
+    samples: int
+    window: int
+    max_output_tokens: int
+    temperature: float
+    top_p: float
+    judge: str | None
+
+
 class BenchmarkReply(Record):
     """One reply of one checkpoint to one task. `cut` says whether middle truncation shortened the prompt.
 
