@@ -103,6 +103,24 @@ class LocalWriter(_ModelWriter):
 Writer = Annotated[GrammarWriter | EndpointWriter | LocalWriter, Field(discriminator="type")]
 
 
+class EndpointJudge(EndpointWriter):
+    """A judge behind a server. `concurrency` and `budget` are those of each process that judges: of every agent-loop
+    worker with verl.
+    """
+
+    alarm_share: Share  # of its answers that may go unscored without a warning
+
+
+class VllmJudge(LocalWriter):
+    """A judge in the process that scores."""
+
+    type: Literal["vllm"]
+    alarm_share: Share
+
+
+JudgeModel = Annotated[EndpointJudge | VllmJudge, Field(discriminator="type")]
+
+
 class SynthesisParams(Section):
     """Who writes, how many questions each path asks for per split, and how hard."""
 
@@ -152,18 +170,26 @@ class NoClipping(Section):
 
 
 class AbsoluteClipping(Section):
-    """Drop negative gradients whose entropy (nats) exceeds `threshold` (QwenLong-L1.5 Eq. 8–10)."""
+    """Drop negative gradients whose entropy (nats) is beyond `threshold` (QwenLong-L1.5 Eq. 8–10).
+
+    `side` high drops above it, as the paper does in the end; low, which it also tried, below.
+    """
 
     type: Literal["absolute"]
     level: Literal["token", "sequence"]
+    side: Literal["high", "low"] = "high"
     threshold: Annotated[Number, Field(gt=0.0)]
 
 
 class QuantileClipping(Section):
-    """Drop negative gradients whose entropy exceeds the batch quantile of negative tokens or sequences."""
+    """Drop negative gradients whose entropy is beyond the batch quantile of negative tokens or sequences.
+
+    `side` high drops above it; low below.
+    """
 
     type: Literal["quantile"]
     level: Literal["token", "sequence"]
+    side: Literal["high", "low"] = "high"
     quantile: Share
 
 
@@ -221,6 +247,7 @@ class RLParams(Section):
     warmup_steps: Whole
     max_gradient_norm: Annotated[Number, Field(gt=0.0)]
     sampling: SamplingParams
+    batches: Literal["balanced", "uniform"]  # questions by domain_weights, or all alike
     advantage: Literal["domain", "group", "mean_only"]
     clipping: Clipping
     entropy_control: EntropyControlParams | None
@@ -360,6 +387,17 @@ class MergeParams(Section):
     select_topk: Annotated[Number, Field(gt=0.0, le=1.0)]
 
 
+class BenchmarkParams(Section):
+    """Public benchmarks (docs/benchmarks.md): which of them `evaluate` scores, and how every command asks them."""
+
+    names: tuple[Text, ...]  # empty: none
+    folder: Path  # holds a folder of official files for each
+    way: Literal["truncation", "agent"]  # how an input is read that is longer than the window
+    max_input_tokens: Positive  # of a prompt before the chat template; the middle of a longer one is cut
+    max_output_tokens: Positive
+    samples: Positive
+
+
 class EvaluationParams(Section):
     """Held-out evaluation."""
 
@@ -369,6 +407,7 @@ class EvaluationParams(Section):
     ]  # document length in windows for the memory agent
     long_questions: Positive
     bootstrap_resamples: Positive
+    benchmarks: BenchmarkParams
 
 
 class TrackingParams(Section):
@@ -399,6 +438,7 @@ class Params(Section):
     corpus: CorpusParams
     synthesis: SynthesisParams
     filtering: FilteringParams
+    judge: JudgeModel | None  # asked where the rule says no; null: the rule alone
     rl: RLParams
     curate: CurateParams
     memory: MemoryParams
@@ -406,6 +446,17 @@ class Params(Section):
     evaluation: EvaluationParams
     cluster: ClusterParams
     tracking: TrackingParams
+
+    @model_validator(mode="after")
+    def serves_the_judge(self) -> Self:
+        many = {"rl.engine = verl": self.rl.engine == "verl", "execution.type = ray": self.execution.type == "ray"}
+        reason = next((name for name, holds in many.items() if holds), None)
+        if reason and isinstance(self.judge, VllmJudge):
+            raise ValueError(
+                f"judge.type = vllm loads the judge into every process that scores, which {reason} has many of; "
+                "serve it (vllm serve) and name the server with type: openai"
+            )
+        return self
 
     @model_validator(mode="after")
     def fits_the_cluster(self) -> Self:

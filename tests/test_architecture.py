@@ -12,9 +12,11 @@ HEAVY = {"mlflow", "torch", "transformers"}
 VERBS = {
     "answer",
     "balance",
+    "benchmark",
     "check",
     "curate",
     "evaluate",
+    "generate",
     "ingest",
     "merge",
     "plan",
@@ -23,14 +25,21 @@ VERBS = {
     "synthesize",
     "train",
     "verify",
+    "vet",
 }
 COMMANDS = sorted(
     ".".join(path.relative_to(CHECKOUT).with_suffix("").parts)
-    for path in CHECKOUT.glob("tasks/*/*.py")
+    for path in CHECKOUT.glob("tasks/*/**/*.py")
     if path.stem in VERBS
 )
-WITHOUT_PARAMETERS = {"tasks.base_model.pretrain", "tasks.rewards.check"}
+WITHOUT_PARAMETERS = {
+    "tasks.base_model.pretrain",
+    "tasks.evaluation.benchmarks.ruler.generate",
+    "tasks.rewards.check",
+    "tasks.rewards.code.vet",
+}
 NEEDED = {
+    "tasks.evaluation.benchmark": ["models/tiny-base"],
     "tasks.filtering.curate": ["stage1"],
     "tasks.memory.answer": ["--file", "params.yaml", "--question", "Where?"],
     "tasks.rl.train": ["stage1"],

@@ -27,6 +27,8 @@ from tasks.params import RL_STAGES, Params, StageParams
 from tasks.progress import meter
 from tasks.prompts import question_prompt
 from tasks.records import Domain, Item
+from tasks.rewards.opening import open_judge
+from tasks.rewards.rules import require_means
 from tasks.synthesis.distractors import extend
 from tasks.tokenization import ChatTokenizer
 from tasks.tracking import stage_run
@@ -94,7 +96,9 @@ def run(name: StageName, params: Params) -> None:
         checkpoint = CHECKPOINTS / START[name] if name in START else params.base_model
         check_checkpoint(checkpoint)
         tokenizer = ChatTokenizer.load(checkpoint)
-        pool = pool_of(name, read_items(BALANCED), params, tokenizer)
+        items = read_items(BALANCED)
+        require_means(item.question for item in items)
+        pool = pool_of(name, items, params, tokenizer)
         rolls = reroll(name, pool, params, checkpoint, tokenizer)
         choices = choose(name, rolls, params)
         result = summarise(name, checkpoint, rolls, choices, params.rl.stages[name].questions)
@@ -135,7 +139,8 @@ def reroll(name: StageName, pool: Pool, params: Params, checkpoint: Path, tokeni
     generator = open_generator(checkpoint, params.execution, params.threads)
     items = [*pool.fresh, *pool.earlier]
     with meter(f"curate {name}", max(1, len(items))) as progress:
-        examiner = Examiner(generator, tokenizer, lambda done: progress.advance(done, "items"))
+        judge = open_judge(params, f"curate-{name}")
+        examiner = Examiner(generator, tokenizer, lambda done: progress.advance(done, "items"), judge)
         if name == "memory":
             trials = reroll_memory(items, examiner, params)
         else:
@@ -175,7 +180,9 @@ def reroll_memory(items: Sequence[Item], examiner: Examiner, params: Params) -> 
     for start in range(0, len(items), PROMPTS_PER_CALL):
         chunk = items[start : start + PROMPTS_PER_CALL]
         seed = seed_of(f"{params.seed}/curate/memory/{start}")
-        episodes = roll_out(examiner.generator, examiner.tokenizer, chunk, samples, params.memory, sampling, seed)
+        episodes = roll_out(
+            examiner.generator, examiner.tokenizer, chunk, samples, params.memory, sampling, seed, examiner.judge
+        )
         verdicts = [episode.verdict for episode in episodes]
         trials += [tally(verdicts[place : place + samples]) for place in range(0, len(verdicts), samples)]
         examiner.advance(len(chunk))

@@ -4,11 +4,13 @@ A batch is examined on its own, and every question draws from seeds of its own: 
 """
 
 import random
+import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from tasks.artifacts import WORK
 from tasks.corpus.library import Library
 from tasks.filtering import grounding, robustness
 from tasks.filtering.difficulty import Measured
@@ -20,6 +22,7 @@ from tasks.filtering.trials import Exam, Examiner, sampling_of
 from tasks.params import Params
 from tasks.prompts import question_prompt
 from tasks.records import UNTRIED, Item, Question, Trials
+from tasks.rewards.opening import open_judge_in
 from tasks.synthesis.distractors import extend
 from tasks.tokenization import ChatTokenizer
 
@@ -100,11 +103,12 @@ class Completer:
 
 
 def open_examiner(params: Params) -> Examiner:
-    """The base model, ready to be asked."""
+    """The base model, ready to be asked; workers of one machine share the judge's memory."""
     from tasks.generation.models import open_generator  # torch: not for --help
 
     generator = open_generator(params.base_model, params.execution, params.threads)
-    return Examiner(generator, ChatTokenizer.load(params.base_model), lambda _: None)
+    judge = open_judge_in((WORK / "examination" / socket.gethostname() / "judge").absolute(), params)
+    return Examiner(generator, ChatTokenizer.load(params.base_model), lambda _: None, judge)
 
 
 def extended_to(assigned: Assignment, library: Library, count: Callable[[str], int], params: Params) -> Examined:

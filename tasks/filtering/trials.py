@@ -9,7 +9,8 @@ from tasks.generation.base import Generator, Sampling
 from tasks.params import Params
 from tasks.prompts import question_prompt
 from tasks.records import UNTRIED, Item, Question, Trials, Verdict
-from tasks.rewards.rules import check
+from tasks.rewards.judge import Judge
+from tasks.rewards.judging.verdicts import Attempt, verdicts_of
 from tasks.tokenization import ChatTokenizer
 
 __all__ = ["Exam", "Examiner", "Trials", "sampling_of", "seed_of", "tally"]
@@ -40,11 +41,15 @@ class Exam:
 
 @dataclass(frozen=True)
 class Examiner:
-    """A model that is asked. `advance` hears how many more prompts are done."""
+    """A model that is asked. `advance` hears how many more prompts are done.
+
+    `judge` decides what the rule leaves open, as in the training: a pass rate means what the trainer will see.
+    """
 
     generator: Generator
     tokenizer: ChatTokenizer
     advance: Callable[[int], None]
+    judge: Judge | None = None
 
     def ask(self, prompts: Sequence[str], questions: Sequence[Question], sampling: Sampling, seed: str) -> list[Trials]:
         """Sample every prompt and check the replies against its question."""
@@ -54,7 +59,8 @@ class Examiner:
             ids = [self.tokenizer.prompt_ids(prompt) for prompt in prompts[chunk]]
             groups = self.generator.generate(ids, sampling, seed_of(f"{seed}/{start}"))
             for question, group in zip(questions[chunk], groups, strict=True):
-                trials.append(tally(check(reply.text, reply.finish, question) for reply in group))
+                attempts = [Attempt(question, reply.text, reply.finish) for reply in group]
+                trials.append(tally(verdicts_of(attempts, self.judge)))
             self.advance(len(ids))
         return trials
 
@@ -71,8 +77,13 @@ class Examiner:
             for sampling, samples in calls.items():
                 seeds = [seed_of(f"{exams[place].seed}/{number}") for place, number in samples]
                 groups = self.generator.generate([prompts[place] for place, _ in samples], sampling, seeds)
-                for (place, _), (reply,) in zip(samples, groups, strict=True):
-                    trials[place] += tally([check(reply.text, reply.finish, exams[place].question)])
+                places = [place for place, _ in samples]
+                attempts = [
+                    Attempt(exams[place].question, reply.text, reply.finish)
+                    for place, (reply,) in zip(places, groups, strict=True)
+                ]
+                for place, verdict in zip(places, verdicts_of(attempts, self.judge), strict=True):
+                    trials[place] += tally([verdict])
         self.advance(len(exams))
         return trials
 

@@ -38,6 +38,7 @@ from tasks.filtering.screening import screen
 from tasks.params import Params
 from tasks.progress import meter
 from tasks.records import Domain, Item, Question, Split
+from tasks.rewards.rules import require_means
 from tasks.tokenization import ChatTokenizer
 from tasks.tracking import Tracker, stage_run
 
@@ -64,6 +65,7 @@ def run(params: Params) -> None:
         check_checkpoint(params.base_model)
         library = Library.open(DOCUMENTS)
         questions = read_synthesized(SYNTHESIZED)
+        require_means(questions)
         count = ChatTokenizer.load(params.base_model).count
         left, screened = screen(questions, survey(library.stream()), params.filtering, count)
         dealt = assign(left, library, params)

@@ -24,11 +24,20 @@ class Tokens:
 class Ledger:
     """Counts tokens in a file, so that a killed or repeated stage goes on from what it has already spent.
 
-    Prices are of a million tokens; the budget, null for none, is in their currency. For one event loop.
+    Prices are of a million tokens; the budget, null for none, is in their currency. For one event loop. `section` is
+    that of the parameters in which the budget stands.
     """
 
-    def __init__(self, path: Path, input_price: float, output_price: float, budget: float | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        input_price: float,
+        output_price: float,
+        budget: float | None,
+        section: str = "synthesis.writer",
+    ) -> None:
         self._path = path
+        self._section = section
         self._input_price = input_price
         self._output_price = output_price
         self._budget = budget
@@ -90,7 +99,7 @@ class Ledger:
 
     def _exhausted(self, worst: float) -> str:
         return (
-            f"the writer's budget does not suffice: {self.cost(self._spent):.4f} of synthesis.writer.budget = "
+            f"the model's budget does not suffice: {self.cost(self._spent):.4f} of {self._section}.budget = "
             f"{self._budget} are spent and the next request may cost {worst:.4f}; raise the budget and run again, "
             f"what was answered is kept in {self._path.parent}"
         )

@@ -1,7 +1,7 @@
-"""The models that the parameters name: who samples in this process, and who writes."""
+"""The models that the parameters name: who samples in this process, who writes, and who judges."""
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -54,21 +54,40 @@ def open_writer(params: Params, stage: str) -> Remembered:
     writer, folder = params.synthesis.writer, WORK / stage
     if isinstance(writer, GrammarWriter):
         raise ParameterError("synthesis.writer.type = grammar is no model; name one to have documents read by it")
-    model: ChatModel
-    if isinstance(writer, EndpointWriter):
-        from tasks.generation.ledger import Ledger
-        from tasks.generation.openai import EndpointChat
+    model = open_chat(writer, "synthesis.writer", folder, params.execution, params.threads)
+    return remembered(model, writer, folder)
 
-        ledger = Ledger(folder / "spending.sqlite", writer.input_price, writer.output_price, writer.budget)
-        model, identity = EndpointChat(writer, ledger), f"{writer.base_url} {writer.model}"
+
+def open_chat(
+    settings: EndpointWriter | LocalWriter, section: str, folder: Path, execution: Execution, threads: int
+) -> ChatModel:
+    """A chat model without memory; what it costs is counted in `folder`. `section` is where the settings stand.
+
+    Raises:
+        ParameterError: there is no key for it.
+        CheckpointError: nothing lies at its path.
+    """
+    if isinstance(settings, LocalWriter):
+        _check_place(settings, section)
+        return WorkerChat(settings, execution, threads)
+    from tasks.generation.ledger import Ledger
+    from tasks.generation.openai import EndpointChat
+
+    prices = settings.input_price, settings.output_price, settings.budget
+    return EndpointChat(settings, Ledger(folder / "spending.sqlite", *prices, section), section)
+
+
+def remembered(model: ChatModel, settings: EndpointWriter | LocalWriter, folder: Path) -> Remembered:
+    """The model with a memory of its replies in `folder`."""
+    if isinstance(settings, EndpointWriter):
+        identity = f"{settings.base_url} {settings.model}"
     else:
-        _check_place(writer)
-        model, identity = WorkerChat(writer, params.execution, params.threads), sha256_of(writer.model)
-    return Remembered(model, folder / "replies.sqlite", f"{writer.type} {identity}")
+        identity = sha256_of(settings.model)
+    return Remembered(model, folder / "replies.sqlite", f"{settings.type} {identity}")
 
 
 class WorkerChat:
-    """A writer on this machine or, with `execution.type: ray`, in many processes that each hold the model.
+    """A model on this machine or, with `execution.type: ray`, in many processes that each hold the model.
 
     Batches are cut the same way in either, so the replies are the same.
     """
@@ -102,7 +121,7 @@ class Worker:
         return self._chat.answer(batch)
 
 
-@lru_cache(maxsize=1)
+@cache
 def _open_chat(writer: LocalWriter, threads: int) -> "OfflineChat":
     import torch
 
@@ -122,18 +141,16 @@ def _open_chat(writer: LocalWriter, threads: int) -> "OfflineChat":
     return OfflineChat(sampler, tokenizer, writer.context_tokens, writer.max_output_tokens, BATCH[writer.type])
 
 
-@lru_cache(maxsize=1)
+@cache
 def _tokenizer(path: Path) -> ChatTokenizer:
     return ChatTokenizer.load(path)
 
 
-def _check_place(writer: LocalWriter) -> None:
-    if not writer.model.exists():
-        raise CheckpointError(
-            f"synthesis.writer.model = {writer.model} does not exist; name a HF folder or a .gguf file"
-        )
-    if writer.type == "vllm" and writer.model.suffix == GGUF:
-        raise CheckpointError(f"synthesis.writer.model = {writer.model}: vLLM reads HF folders; use type: transformers")
+def _check_place(settings: LocalWriter, section: str) -> None:
+    if not settings.model.exists():
+        raise CheckpointError(f"{section}.model = {settings.model} does not exist; name a HF folder or a .gguf file")
+    if settings.type == "vllm" and settings.model.suffix == GGUF:
+        raise CheckpointError(f"{section}.model = {settings.model}: vLLM reads HF folders; use type: transformers")
 
 
 def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

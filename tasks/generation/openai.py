@@ -1,4 +1,4 @@
-"""A writer behind an endpoint that speaks OpenAI's chat protocol: OpenAI's own, vLLM, llama.cpp, Ollama, proxies."""
+"""A model behind an endpoint that speaks OpenAI's chat protocol: OpenAI's own, vLLM, llama.cpp, Ollama, proxies."""
 
 import asyncio
 import ipaddress
@@ -36,7 +36,7 @@ NO_KEY = "none"  # servers on this machine mostly ask for none, the client alway
 HOPELESS = {  # of every further request, too
     401: "the key is not accepted: set a valid one in the environment variable {key_variable}",
     402: "the account has no credit: add some, what was answered is kept",
-    404: "check synthesis.writer.base_url (mostly it ends in /v1) and synthesis.writer.model",
+    404: "check {section}.base_url (mostly it ends in /v1) and {section}.model",
 }
 NO_CREDIT = "insufficient_quota"  # OpenAI's code for an empty account, under status 429
 REFUSED_PARAMETER = (400, 422, 501)
@@ -56,15 +56,16 @@ class EndpointChat:
     The key is sent to the server and nowhere else: it is cut out of the server's messages.
     """
 
-    def __init__(self, writer: EndpointWriter, ledger: Ledger) -> None:
-        """Connects only when asked.
+    def __init__(self, writer: EndpointWriter, ledger: Ledger, section: str = "synthesis.writer") -> None:
+        """Connects only when asked. `section` is that of the parameters from which `writer` comes.
 
         Raises:
             ParameterError: there is no key, and the server is not on this machine.
         """
         self._writer = writer
         self._ledger = ledger
-        self._key = read_key(writer)
+        self._section = section
+        self._key = read_key(writer, section)
         self._listener: Callable[[Request, Reply], None] = _nobody
         self._not_taken: frozenset[str] = frozenset()
         self._answered = 0
@@ -230,12 +231,13 @@ class EndpointChat:
     def _refusal(self, error: "APIStatusError") -> str:
         said = f"{self._writer.base_url} answered {error.status_code}: {self._shown(error.message)}"
         if remedy := HOPELESS.get(402 if error.code == NO_CREDIT else error.status_code):
-            raise PipelineError(f"{said}; {remedy.format(key_variable=self._writer.key_variable)}") from None
+            named = remedy.format(key_variable=self._writer.key_variable, section=self._section)
+            raise PipelineError(f"{said}; {named}") from None
         if error.status_code >= 500 or error.status_code in (408, 409, 429):
             return f"{said} (tried {self._writer.attempts} times)"
         self._refused += 1
         if self._refused >= REFUSALS and not self._answered:
-            raise PipelineError(f"{said}, to all of {self._refused} requests; check synthesis.writer") from None
+            raise PipelineError(f"{said}, to all of {self._refused} requests; check {self._section}") from None
         return said
 
     def _shown(self, message: str) -> str:
@@ -263,7 +265,7 @@ class _Answer(BaseModel):
     usage: _Usage | None = None
 
 
-def read_key(writer: EndpointWriter) -> str:
+def read_key(writer: EndpointWriter, section: str = "synthesis.writer") -> str:
     """The key from the environment, or a placeholder for a server on this machine.
 
     Raises:
@@ -274,7 +276,7 @@ def read_key(writer: EndpointWriter) -> str:
         return NO_KEY
     if not key:
         raise ParameterError(
-            f"synthesis.writer.key_variable = {writer.key_variable!r}: this environment variable is not set, and "
+            f"{section}.key_variable = {writer.key_variable!r}: this environment variable is not set, and "
             f"{writer.base_url} is not on this machine; export the key, or any word if the server asks for none"
         )
     if not key.isascii() or not key.isprintable() or " " in key:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from tasks.generation.base import Generator, Sampling
-from tasks.memory.agent import AgentRun, run_agent
+from tasks.memory.agent import run_agent
 from tasks.params import MemoryParams
 from tasks.records import Item
-from tasks.rewards.rules import check, reward_of
+from tasks.rewards.judge import Judge
 from tasks.rl.episodes import Episode
+from tasks.rl.scoring import Rollout, score
 from tasks.tokenization import ChatTokenizer
 
 
@@ -19,6 +20,7 @@ def roll_out(
     params: MemoryParams,
     sampling: Sampling,
     seed: int,
+    judge: Judge | None = None,
 ) -> list[Episode]:
     """Sample `group_size` trajectories per item; episodes `[p·G, (p+1)·G)` are group p, those of item p.
 
@@ -35,17 +37,8 @@ def roll_out(
         sampling,
         seed,
     )
-    return [
-        _episode(index // group_size, item, run) for index, (item, run) in enumerate(zip(repeated, runs, strict=True))
+    rollouts = [
+        Rollout(index // group_size, item.question, run.turns, run.reply, run.finish)
+        for index, (item, run) in enumerate(zip(repeated, runs, strict=True))
     ]
-
-
-def _episode(group: int, item: Item, run: AgentRun) -> Episode:
-    verdict = check(run.reply, run.finish, item.question)
-    return Episode(
-        group=group,
-        domain=item.question.domain,
-        turns=run.turns,
-        verdict=verdict,
-        reward=reward_of(verdict),
-    )
+    return score(rollouts, judge)

@@ -24,7 +24,7 @@ class Episode:
     """All turns that led to one verdict. `group` numbers the question within the batch.
 
     `reward` is None exactly when the verdict is unscored: such an episode counts in no statistic and gets no
-    gradient.
+    gradient. `lenient` (tasks/rewards/lenient.py) is logged beside it and decides nothing.
     """
 
     group: int
@@ -32,6 +32,7 @@ class Episode:
     turns: tuple[Turn, ...]
     verdict: Verdict
     reward: float | None
+    lenient: float | None = None
 
     def __post_init__(self) -> None:
         if not self.turns:

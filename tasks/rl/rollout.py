@@ -1,4 +1,4 @@
-"""Full-context rollouts: G replies to each question on its whole context, judged by rules."""
+"""Full-context rollouts: G replies to each question on its whole context."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,9 @@ from tasks.errors import InputError
 from tasks.generation.base import Completion, Generator, Sampling
 from tasks.prompts import question_prompt
 from tasks.records import Item
-from tasks.rewards.rules import check, reward_of
+from tasks.rewards.judge import Judge
 from tasks.rl.episodes import Episode, Turn
+from tasks.rl.scoring import Rollout, score
 from tasks.tokenization import ChatTokenizer
 
 
@@ -18,6 +19,7 @@ def roll_out(
     max_input_tokens: int,
     sampling: Sampling,
     seed: int,
+    judge: Judge | None = None,
 ) -> list[Episode]:
     """Sample `sampling.samples` (G) one-turn episodes per item; those of item p are `[p·G, (p+1)·G)`, group
     p.
@@ -27,11 +29,12 @@ def roll_out(
     """
     prompts = [render_prompt(tokenizer, item, max_input_tokens) for item in items]
     replies = generator.generate(prompts, sampling, seed)
-    return [
-        _episode(group, item, prompt, completion)
+    rollouts = [
+        _rollout(group, item, prompt, completion)
         for group, (item, prompt, completions) in enumerate(zip(items, prompts, replies, strict=True))
         for completion in completions
     ]
+    return score(rollouts, judge)
 
 
 def render_prompt(tokenizer: ChatTokenizer, item: Item, max_input_tokens: int) -> tuple[int, ...]:
@@ -46,7 +49,6 @@ def render_prompt(tokenizer: ChatTokenizer, item: Item, max_input_tokens: int) -
     return prompt
 
 
-def _episode(group: int, item: Item, prompt: tuple[int, ...], completion: Completion) -> Episode:
-    verdict = check(completion.text, completion.finish, item.question)
+def _rollout(group: int, item: Item, prompt: tuple[int, ...], completion: Completion) -> Rollout:
     turn = Turn(prompt, completion.token_ids, completion.finish, completion.logprobs)
-    return Episode(group, item.question.domain, (turn,), verdict, reward_of(verdict))
+    return Rollout(group, item.question, (turn,), completion.text, completion.finish)

@@ -12,6 +12,8 @@ from fractions import Fraction
 from tasks.errors import InputError
 from tasks.records import Record
 
+POOL = "all"  # the one domain of `pooled`
+
 
 class StreamState(Record):
     """Where one domain stands: its current order of question ids, the next place in it, and how often it
@@ -33,6 +35,14 @@ class SamplerState(Record):
     step: int
     drawn: dict[str, int]
     streams: dict[str, StreamState]
+
+
+def pooled(
+    questions: Mapping[str, Sequence[str]], weights: Mapping[str, float]
+) -> tuple[dict[str, list[str]], dict[str, float]]:
+    """All questions of weighted domains as one domain: batches then have the pool's shares, as in plain GRPO."""
+    everything = [name for domain, weight in weights.items() if weight for name in questions.get(domain, ())]
+    return {POOL: everything}, {POOL: 1.0}
 
 
 def fingerprint_of(questions: Mapping[str, Sequence[str]], weights: Mapping[str, float]) -> str:

@@ -19,14 +19,19 @@ from tasks.rl.episodes import Episode
 from tasks.rl.sampling import SamplerState
 
 STATE_FILE = "state.json"
+DECIDING = ("type", "model", "context_tokens", "max_output_tokens")  # of a judge: the rest is where and how fast
 logger = logging.getLogger(__name__)
 
 
 class StepMetrics(Record):
-    """One step's figures. Lengths in tokens, shares in 0..1, entropy in nats; a mean over nothing is None."""
+    """One step's figures. Lengths in tokens, shares in 0..1, entropy in nats; a mean over nothing is None.
+
+    `reward` is the strict one, which the gradient sees; `lenient_score` (tasks/rewards/lenient.py) is only shown.
+    """
 
     step: int
     reward: float | None
+    lenient_score: float | None
     domain_rewards: dict[str, float | None]
     entropy: float
     gate: bool
@@ -72,13 +77,16 @@ class StageState(Record):
 
 
 def measure(step: int, episodes: Sequence[Episode], update: Update) -> StepMetrics:
-    """Summarise a step. Lengths and truncation are over turns, rewards over scored episodes."""
+    """Summarise a step. Lengths and truncation are over turns, rewards over scored episodes. The lenient score has
+    nothing to do with the judge: its outage leaves it whole.
+    """
     turns = [turn for episode in episodes for turn in episode.turns]
     domains = sorted({episode.domain for episode in episodes})
     rewards = {domain: _mean([e.reward for e in episodes if e.domain == domain]) for domain in domains}
     return StepMetrics(
         step=step,
         reward=_mean([episode.reward for episode in episodes]),
+        lenient_score=_mean([episode.lenient for episode in episodes]),
         domain_rewards={str(domain): reward for domain, reward in rewards.items()},
         entropy=update.entropy,
         gate=update.gate.on,
@@ -92,8 +100,8 @@ def measure(step: int, episodes: Sequence[Episode], update: Update) -> StepMetri
     )
 
 
-def _mean(rewards: Sequence[float | None]) -> float | None:
-    scored = [reward for reward in rewards if reward is not None]
+def _mean(scores: Sequence[float | None]) -> float | None:
+    scored = [score for score in scores if score is not None]
     return math.fsum(scored) / len(scored) if scored else None
 
 
@@ -125,6 +133,7 @@ def fingerprint_of(
         "rl": params.rl.model_dump(mode="json", exclude={"stages", "checkpoint_every", "unscored_alarm_share"}),
         "limits": limits.model_dump(mode="json"),
         "memory": memory.model_dump(mode="json") if memory else None,
+        "judge": params.judge and params.judge.model_dump(mode="json", include=set(DECIDING)),
         "inputs": dict(input_hashes),
     }
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()

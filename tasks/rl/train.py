@@ -18,10 +18,11 @@ from tasks.cli import stage_command
 if TYPE_CHECKING:
     from tasks.params import Params
     from tasks.records import Item
+    from tasks.rewards.judge import Judge
     from tasks.rl.engines.base import Engine
     from tasks.rl.episodes import Episode
     from tasks.rl.loop import Report, Rollout
-    from tasks.rl.state import StageState
+    from tasks.rl.state import StageState, StepMetrics
     from tasks.tokenization import ChatTokenizer
     from tasks.tracking import Tracker
 
@@ -35,11 +36,13 @@ NAMES = ("stage1", *PARENTS)
 def train(name: str, params: "Params") -> None:
     """Run or continue the stage, in its lock and its MLflow run."""
     from tasks.artifacts import stage_lock
+    from tasks.rewards.rules import require_means
     from tasks.tracking import stage_run
 
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     with stage_lock(f"rl-{name}") as work:
         items = read_training_items(name)
+        require_means(item.question for item in items)
         if params.rl.engine == "verl":
             check_verl(name, params)
         with stage_run(f"rl-{name}", params, {"stage": name}) as tracker:
@@ -80,8 +83,10 @@ def _train_here(
     """The local engine: one process, on this machine's CPU."""
     import torch
 
+    from tasks.rewards.opening import open_judge
     from tasks.rl.loop import run_steps
 
+    judge = open_judge(params, f"rl-{name}")
     torch.set_num_threads(params.threads)
     engine, tokenizer = _load_engine(name, params)
     limits = params.rl.limits(name)
@@ -89,22 +94,38 @@ def _train_here(
         state = run_steps(
             name, items, limits.steps, params.rl, params.seed,
             engine=engine,
-            roll_out=make_rollout(name, params, engine, tokenizer),
+            roll_out=make_rollout(name, params, engine, tokenizer, judge),
             resume=resume,
             fingerprint=fingerprint,
             tracker=tracker,
-            report=report,
+            report=_with_judge(report, judge, tracker),
         )  # fmt: skip
     return state, engine.save_model
 
 
+def _with_judge(report: "Report", judge: "Judge | None", tracker: "Tracker") -> "Report":
+    """Also log what the judge did in the step."""
+    if judge is None:
+        return report
+    from tasks.rl.judge_counts import StepCounts
+
+    counts = StepCounts()
+
+    def report_both(metrics: "StepMetrics") -> None:
+        tracker.log_metrics(counts.step([("", judge.counts())]), metrics.step)
+        report(metrics)
+
+    return report_both
+
+
 def check_verl(name: str, params: "Params") -> None:
-    """What would end a stage minutes later: the extra, the model, verl's own rules, the cluster's address.
+    """What would end a stage minutes later: the extra, the model, verl's own rules, the cluster's address, the judge.
 
     Raises:
         PipelineError: one of them, by name.
     """
-    from tasks.rl.engines.verl.config import check_model, compose, config_name
+    from tasks.rewards.opening import open_judge
+    from tasks.rl.engines.verl.config import check_model, check_reach, compose, config_name
     from tasks.rl.engines.verl.launch import prepare_environment
     from tasks.rl.engines.verl.submit import connect
 
@@ -113,6 +134,8 @@ def check_verl(name: str, params: "Params") -> None:
     compose(config_name(params), _verl_overrides(name, params, Path(), "", ""))
     if params.cluster.address is not None:
         connect(params.cluster.address)
+    check_reach(params)
+    open_judge(params, f"rl-{name}")  # each process that scores opens its own
 
 
 def _train_on_verl(
@@ -174,7 +197,9 @@ def read_training_items(name: str) -> list["Item"]:
     return items
 
 
-def make_rollout(name: str, params: "Params", engine: "Engine", tokenizer: "ChatTokenizer") -> "Rollout":
+def make_rollout(
+    name: str, params: "Params", engine: "Engine", tokenizer: "ChatTokenizer", judge: "Judge | None"
+) -> "Rollout":
     """Full context for all stages but the memory branch."""
     from tasks.generation.base import Sampling
     from tasks.memory.rollout import roll_out as roll_out_memory
@@ -184,10 +209,10 @@ def make_rollout(name: str, params: "Params", engine: "Engine", tokenizer: "Chat
     sampling = Sampling(rl.sampling.temperature, rl.sampling.top_p, limits.max_output_tokens, rl.group_size)
 
     def full_context(items: Sequence["Item"], seed: int) -> list["Episode"]:
-        return roll_out(engine.generator, tokenizer, items, limits.max_input_tokens, sampling, seed)
+        return roll_out(engine.generator, tokenizer, items, limits.max_input_tokens, sampling, seed, judge)
 
     def memory(items: Sequence["Item"], seed: int) -> list["Episode"]:
-        return roll_out_memory(engine.generator, tokenizer, items, rl.group_size, params.memory, sampling, seed)
+        return roll_out_memory(engine.generator, tokenizer, items, rl.group_size, params.memory, sampling, seed, judge)
 
     return memory if name == "memory" else full_context
 

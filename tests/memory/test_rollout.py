@@ -1,10 +1,12 @@
 """Memory rollouts: one verdict a trajectory, every turn of it in the episode."""
 
 from tasks.generation.base import Completion
-from tasks.generation.scripted import ScriptedGenerator
+from tasks.generation.scripted import ScriptedChat, ScriptedGenerator
 from tasks.memory.rollout import roll_out
 from tasks.records import Domain, Finish, Item, Question, Verdict
+from tasks.rewards.judge import Judge
 from tests.memory.doubles import PARAMS, SAMPLING, WordTokenizer, question, update
+from tests.rewards.judges import approving
 
 
 def item(asked: Question, *documents: str) -> Item:
@@ -63,3 +65,16 @@ def test_a_question_without_gold_is_unscored():
 
 def test_no_items_give_no_episodes():
     assert roll_out(ScriptedGenerator([]), WordTokenizer(), [], 2, PARAMS, SAMPLING, 0) == []
+
+
+def test_the_judge_sees_final_answers_alone():
+    replies = [update("Ann", "p")] * 2 + ["The answer is Anna.", "She said so."]
+    judge = Judge(ScriptedChat(approving), 1.0)
+    episodes = roll_out(
+        ScriptedGenerator(replies), WordTokenizer(), [item(question(), "a.")], 2, PARAMS, SAMPLING, 0, judge
+    )
+    assert [(episode.verdict, episode.lenient) for episode in episodes] == [
+        (Verdict.CORRECT, 0.0),
+        (Verdict.WRONG, 0.0),
+    ]
+    assert judge.counts()["asked"] == 1

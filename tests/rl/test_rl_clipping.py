@@ -16,12 +16,12 @@ def kept(clipping, advantages=ADVANTAGES):
     return kept_tokens(advantages, ENTROPIES, MASK, clipping).int().tolist()
 
 
-def absolute(level, threshold):
-    return AbsoluteClipping(type="absolute", level=level, threshold=threshold)
+def absolute(level, threshold, side="high"):
+    return AbsoluteClipping(type="absolute", level=level, side=side, threshold=threshold)
 
 
-def quantile(level, share):
-    return QuantileClipping(type="quantile", level=level, quantile=share)
+def quantile(level, share, side="high"):
+    return QuantileClipping(type="quantile", level=level, side=side, quantile=share)
 
 
 def test_sequence_means_skip_padding():
@@ -54,6 +54,28 @@ def test_quantiles_are_over_negative_sequences_only():
     assert kept(quantile("sequence", 0.5)) == [[1, 1, 1], [0, 0, 0], [1, 1, 1], [1, 0, 0]]
 
 
+def test_the_high_side_is_the_published_one():
+    assert QuantileClipping(type="quantile", level="token", quantile=0.5).side == "high"
+    assert AbsoluteClipping(type="absolute", level="token", threshold=0.5).side == "high"
+
+
+def test_the_low_side_drops_what_is_certain():
+    """Negative tokens 0.1 0.2 0.4 0.6 0.9 and means 0.4 0.5: what is at the threshold stays, padding and positive
+    rows too.
+    """
+    assert kept(absolute("token", 0.4, "low")) == [[1, 1, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0]]
+    assert kept(absolute("sequence", 0.45, "low")) == [[1, 1, 1], [1, 1, 0], [0, 0, 0], [1, 0, 0]]
+    assert kept(quantile("token", 0.5, "low")) == [[1, 1, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0]]
+    assert kept(quantile("sequence", 0.5, "low")) == [[1, 1, 1], [1, 1, 0], [0, 0, 0], [1, 0, 0]]
+
+
+@pytest.mark.parametrize("level", ["token", "sequence"])
+def test_the_bottom_quantile_and_equal_entropies_clip_nothing_on_the_low_side(level):
+    assert kept(quantile(level, 0.0, "low")) == MASK.int().tolist()
+    flat = torch.full_like(ENTROPIES, 0.7)
+    assert torch.equal(kept_tokens(ADVANTAGES, flat, MASK, quantile(level, 1.0, "low")), MASK)
+
+
 @pytest.mark.parametrize("level", ["token", "sequence"])
 def test_the_top_quantile_and_equal_entropies_clip_nothing(level):
     assert kept(quantile(level, 1.0)) == MASK.int().tolist()
@@ -61,7 +83,16 @@ def test_the_top_quantile_and_equal_entropies_clip_nothing(level):
     assert torch.equal(kept_tokens(ADVANTAGES, flat, MASK, quantile(level, 0.0)), MASK)
 
 
-@pytest.mark.parametrize("clipping", [absolute("token", 0.01), quantile("sequence", 0.0), quantile("token", 0.0)])
+@pytest.mark.parametrize(
+    "clipping",
+    [
+        absolute("token", 0.01),
+        quantile("sequence", 0.0),
+        quantile("token", 0.0),
+        absolute("sequence", 9.0, "low"),
+        quantile("token", 1.0, "low"),
+    ],
+)
 def test_without_negatives_or_tokens_nothing_is_clipped(clipping):
     assert kept(clipping, ADVANTAGES.abs()) == MASK.int().tolist()
     nothing = torch.zeros_like(MASK)

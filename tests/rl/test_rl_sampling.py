@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tasks.errors import InputError
-from tasks.rl.sampling import DomainSampler, SamplerState
+from tasks.rl.sampling import DomainSampler, SamplerState, pooled
 
 FIVE = ("mc", "hop", "rc", "dlg", "num")
 
@@ -116,3 +116,18 @@ def test_no_domain_is_ever_a_whole_place_ahead_of_its_share(domains, batch, step
         counts += by_domain(ids)
         for name in names:
             assert counts[name] < step * batch * weights[name] / sum(weights.values()) + 1 + 1e-9
+
+
+def test_a_pool_is_drawn_whole_whatever_the_domains():
+    """Six to two: eight questions make an epoch of two batches, and the shares are the pool's, not the weights'."""
+    weights = {"a": 1.0, "b": 1.0, "c": 0.0}
+    drawn = DomainSampler(*pooled(questions({"a": 6, "b": 2, "c": 5}), weights), 4, seed=3)
+    assert by_domain(drawn.next_batch() + drawn.next_batch()) == {"a": 6, "b": 2}
+    again = DomainSampler(*pooled(questions({"a": 6, "b": 2}), {"a": 1.0, "b": 1.0}), 4, seed=3)
+    again.restore(SamplerState.model_validate_json(drawn.state().model_dump_json()))
+    assert again.next_batch() == drawn.next_batch()
+
+
+def test_an_empty_pool_is_refused():
+    with pytest.warns(UserWarning, match="no questions"), pytest.raises(InputError, match="no question"):
+        DomainSampler(*pooled({"a": []}, {"a": 1.0}), 2, 0)

@@ -34,24 +34,25 @@ def world(tmp_path, monkeypatch):
     return tmp_path
 
 
-def make_episode(group, domain, verdict, *turns):
+def make_episode(group, domain, verdict, *turns, lenient=None):
     reward = {Verdict.CORRECT: 1.0, Verdict.WRONG: 0.0}.get(verdict)
-    return Episode(group, domain, tuple(Turn((2,), (3,) * n, finish) for n, finish in turns), verdict, reward)
+    turns = tuple(Turn((2,), (3,) * n, finish) for n, finish in turns)
+    return Episode(group, domain, turns, verdict, reward, lenient)
 
 
 def test_a_step_is_measured_by_hand():
     done, cut = Finish.FINISHED, Finish.TRUNCATED
     episodes = [
-        make_episode(0, Domain.MULTI_HOP, Verdict.CORRECT, (4, done), (2, cut)),
-        make_episode(0, Domain.MULTI_HOP, Verdict.UNSCORED, (3, cut)),
-        make_episode(1, Domain.DIALOGUE_MEMORY, Verdict.WRONG, (7, done)),
+        make_episode(0, Domain.MULTI_HOP, Verdict.CORRECT, (4, done), (2, cut), lenient=1.0),
+        make_episode(0, Domain.MULTI_HOP, Verdict.UNSCORED, (3, cut), lenient=0.0),
+        make_episode(1, Domain.DIALOGUE_MEMORY, Verdict.WRONG, (7, done), lenient=1.0),
         make_episode(2, Domain.CORPUS_NUMERIC, Verdict.UNSCORED, (4, done)),
     ]
     metrics = measure(3, episodes, UPDATE).flat()
     assert metrics == {
-        "reward": 0.5, "reward/multi_hop": 1.0, "reward/dialogue_memory": 0.0, "entropy": 0.5, "gate": 1.0,
-        "kept_share": 0.25, "response_length": 4.0, "truncated_share": 0.4, "gradient_norm": 2.0,
-        "unscored_share": 0.5, "learning_rate": 1e-4, "skipped": 0.0,
+        "reward": 0.5, "reward/multi_hop": 1.0, "reward/dialogue_memory": 0.0, "lenient_score": pytest.approx(2 / 3),
+        "entropy": 0.5, "gate": 1.0, "kept_share": 0.25, "response_length": 4.0, "truncated_share": 0.4,
+        "gradient_norm": 2.0, "unscored_share": 0.5, "learning_rate": 1e-4, "skipped": 0.0,
     }  # fmt: skip
     outcomes = with_outcomes({"b": Outcome(count=1, total=1.0)}, ["a", "b", "c"], episodes)
     assert outcomes == {"a": Outcome(count=1, total=1.0), "b": Outcome(count=2, total=1.0)}

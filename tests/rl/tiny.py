@@ -99,11 +99,11 @@ def tiny_params(*overrides: str) -> Params:
     return load_params(Path(__file__).parents[2] / "params.yaml", (*shrunk, *overrides))
 
 
-def guessing_model(tokenizer: ChatTokenizer) -> torch.nn.Module:
+def guessing_model(tokenizer: ChatTokenizer, says: str = "{}") -> torch.nn.Module:
     """A model taught to end after one random colour, so that some of its answers are right."""
     model = tiny_model(vocabulary=len(SPECIAL) + len(WORDS))
     prompt = tokenizer.prompt_ids("what is red ?")
-    replies = [[*tokenizer.encode(colour), tokenizer.end_id] for colour in ("red", "green", "blue")]
+    replies = [[*tokenizer.encode(says.format(colour)), tokenizer.end_id] for colour in ("red", "green", "blue")]
     tokens = torch.tensor([prompt + reply for reply in replies])
     labels = tokens.clone()
     labels[:, : len(prompt)] = -100

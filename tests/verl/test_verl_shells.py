@@ -30,7 +30,10 @@ BASE = CHECKOUT / "models/tiny-base"
 
 
 def row(key: str, verdict: Verdict = Verdict.CORRECT, reply: tuple[int, ...] = (5, 1)) -> Row:
-    return Row(key, (3, 4), reply, torch.zeros(len(reply)), Finish.FINISHED, verdict, Domain.MULTI_HOP)
+    return Row(
+        key, (3, 4), reply, torch.zeros(len(reply)), Finish.FINISHED, verdict, Domain.MULTI_HOP, lenient=1.0,
+        judge=("p", {}),
+    )  # fmt: skip
 
 
 # ── rows and episodes ──
@@ -58,6 +61,7 @@ def test_turns_of_a_sample_make_one_episode_with_the_last_turns_verdict():
     first, second = episodes_of(rows, small_rl(batch_prompts=1, group_size=2))
     assert (len(first.turns), first.verdict, first.reward, first.group) == (2, Verdict.WRONG, 0.0, 0)
     assert (second.verdict, second.reward) == (Verdict.UNSCORED, None)  # unscored is no reward of 0
+    assert (first.lenient, second.lenient) == (1.0, 1.0)  # of the text alone
 
 
 def test_a_failed_episode_ends_the_stage_instead_of_shrinking_its_group():

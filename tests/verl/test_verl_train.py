@@ -22,6 +22,7 @@ from mlflow import MlflowClient
 from tasks.artifacts import sha256_of, write_items
 from tasks.generation.local import LocalGenerator
 from tasks.rl.engines.verl.metrics import NAMES
+from tests.rewards.judge_server import serving, settings
 from tests.verl.items import world_items
 
 ROOT = Path(__file__).parents[2]
@@ -30,6 +31,7 @@ SMALL = (
     "rl.entropy_control={low: 0.12, high: 0.16}", "memory.chunk_tokens=96",
 )  # fmt: skip
 LIMIT_SECONDS = 400
+CANARIES = 23
 
 
 def checkout(folder: Path) -> Path:
@@ -94,7 +96,16 @@ def test_a_stage_reports_under_the_local_engines_names(finished):
     steps = json.loads((finished / "metrics/rl-stage1.json").read_text("utf-8"))["steps"]
     assert [step["step"] for step in steps] == [1, 2, 3]
     logged = curves(finished, "rl-stage1")
-    for name in ("reward", "entropy", "gate", "kept_share", "response_length", "gradient_norm", "learning_rate"):
+    for name in (
+        "reward",
+        "lenient_score",
+        "entropy",
+        "gate",
+        "kept_share",
+        "response_length",
+        "gradient_norm",
+        "learning_rate",
+    ):
         assert logged[name] == pytest.approx([float(step[name]) for step in steps])
     for domain in ("multiple_choice", "multi_hop", "reading_comprehension"):
         assert logged[f"reward/{domain}"] == pytest.approx([step["domain_rewards"][domain] for step in steps])
@@ -151,13 +162,17 @@ def test_a_killed_run_ends_with_the_same_bytes(finished, tmp_path):
         assert resumed[name][-1] == whole[name][-1] and set(resumed[name]) == set(whole[name])
 
 
-def test_memory_trajectories_train_with_one_update_a_batch(tmp_path):
+def test_memory_trajectories_train_with_one_update_a_batch_and_are_judged(tmp_path):
     folder = checkout(tmp_path)
-    train(folder, "memory", "rl.stages.memory.steps=2")
+    with serving() as server:
+        judge = settings(server.server_port, concurrency=4).model_dump_json()
+        train(folder, "memory", "rl.stages.memory.steps=2", f"judge={judge}")
     rows = pq.read_table(folder / ".work/rl-memory/rollouts/step-00001.parquet").to_pylist()
     turns = {row["episode"]: row["turn"] + 1 for row in rows}
     assert len(turns) == 3 * 4 and min(turns.values()) > 2
     logged = curves(folder, "rl-memory")
-    assert len(logged["reward"]) == 2
+    assert len(logged["reward"]) == len(logged["lenient_score"]) == len(logged["judge/asked"]) == 2
+    assert sum(logged["judge/asked"]) > 0 and sum(logged["judge/unscored"]) == 0
+    assert server.served == 2 * CANARIES + sum(logged["judge/asked"]) - sum(logged["judge/cached"])  # opened twice
     assert set(logged["verl/policy_drift"]) == {0.0}
     assert min(logged["verl/rollout_correlation"]) > 0.999

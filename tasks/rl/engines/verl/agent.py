@@ -1,8 +1,10 @@
 """verl's agent loops: our rollouts, sampled on verl's servers. One call is one episode; each turn a training row."""
 
 import asyncio
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
@@ -13,12 +15,14 @@ from tasks.errors import PipelineError
 from tasks.generation.base import Completion, Generator, Sampling
 from tasks.memory.rollout import roll_out as roll_out_memory
 from tasks.records import Finish, Item
-from tasks.rl.engines.verl.recipe import Recipe, tokenizer_of
+from tasks.rewards.judge import Judge
+from tasks.rl.engines.verl.recipe import Recipe, judge_of, tokenizer_of
 from tasks.rl.episodes import Episode, Turn
 from tasks.rl.loop import step_seed
 from tasks.rl.rollout import roll_out
 from tasks.tokenization import ChatTokenizer
 
+PROCESS = f"{socket.gethostname()} {os.getpid()}"  # tells the judges of a cluster apart
 MOST_EPISODES = 1024  # that one worker runs at once; each waits in a thread of its own
 _threads = ThreadPoolExecutor(MOST_EPISODES, thread_name_prefix="episode")
 
@@ -86,10 +90,19 @@ class _EpisodeLoop(AgentLoopBase):
         loop = asyncio.get_running_loop()
         generator = ServerGenerator(self.server_manager, loop, tokenizer_of(self.config.actor_rollout_ref.model.path))
         seed = episode_seed(recipe, int(row["global_steps"]), int(row["place"]), int(row["session_id"]))
-        episode = await loop.run_in_executor(_threads, self._roll_out, recipe, generator, item, seed)
-        return [_output(turn, episode, generator.versions) for turn in episode.turns]
+        opened = judge_of(self.config.recipe.params, self.config.trainer.default_local_dir)
+        episode, counts = await loop.run_in_executor(_threads, self._judged, recipe, generator, item, seed, opened)
+        return [_output(turn, episode, generator.versions, counts) for turn in episode.turns]
 
-    def _roll_out(self, recipe: Recipe, generator: Generator, item: Item, seed: int) -> Episode:
+    def _judged(
+        self, recipe: Recipe, generator: Generator, item: Item, seed: int, opened: "Future[Judge | None]"
+    ) -> tuple[Episode, Mapping[str, float]]:
+        """The episode, and what this process's judge has counted so far."""
+        judge = opened.result()
+        episode = self._roll_out(recipe, generator, item, seed, judge)
+        return episode, judge.counts() if judge else {}
+
+    def _roll_out(self, recipe: Recipe, generator: Generator, item: Item, seed: int, judge: Judge | None) -> Episode:
         raise NotImplementedError
 
     def _sampling(self, recipe: Recipe) -> Sampling:
@@ -104,19 +117,18 @@ class _EpisodeLoop(AgentLoopBase):
 class FullContextLoop(_EpisodeLoop):
     """One reply to a question on its whole context."""
 
-    def _roll_out(self, recipe: Recipe, generator: Generator, item: Item, seed: int) -> Episode:
+    def _roll_out(self, recipe: Recipe, generator: Generator, item: Item, seed: int, judge: Judge | None) -> Episode:
         limit = recipe.params.rl.limits(recipe.name).max_input_tokens
-        return roll_out(generator, self._chat(), [item], limit, self._sampling(recipe), seed)[0]
+        return roll_out(generator, self._chat(), [item], limit, self._sampling(recipe), seed, judge)[0]
 
 
 @register("memory_agent")
 class MemoryAgentLoop(_EpisodeLoop):
     """The memory agent reads the documents chunk by chunk: K updates and an answer."""
 
-    def _roll_out(self, recipe: Recipe, generator: Generator, item: Item, seed: int) -> Episode:
-        return roll_out_memory(generator, self._chat(), [item], 1, recipe.params.memory, self._sampling(recipe), seed)[
-            0
-        ]
+    def _roll_out(self, recipe: Recipe, generator: Generator, item: Item, seed: int, judge: Judge | None) -> Episode:
+        memory, sampling = recipe.params.memory, self._sampling(recipe)
+        return roll_out_memory(generator, self._chat(), [item], 1, memory, sampling, seed, judge)[0]
 
 
 def _numbers(seed: int | Sequence[int], prompts: int, samples: int) -> list[list[int]]:
@@ -133,7 +145,7 @@ def episode_seed(recipe: Recipe, step: int, place: int, session: int) -> int:
     return int(np.random.SeedSequence([step_part, place, session]).generate_state(1, np.uint64)[0]) >> 1
 
 
-def _output(turn: Turn, episode: Episode, versions: Sequence[int]) -> AgentLoopOutput:
+def _output(turn: Turn, episode: Episode, versions: Sequence[int], counts: Mapping[str, float]) -> AgentLoopOutput:
     """verl wants a reward: an unscored episode says 0 here and its verdict beside it, which the trainer reads."""
     return AgentLoopOutput(
         prompt_ids=list(turn.prompt_ids),
@@ -145,6 +157,8 @@ def _output(turn: Turn, episode: Episode, versions: Sequence[int]) -> AgentLoopO
         metrics=AgentLoopMetrics(),
         extra_fields={
             "verdict": episode.verdict.value,
+            "lenient": episode.lenient,
+            "judge": (PROCESS, dict(counts)),
             "finish": turn.finish.value,
             "min_global_steps": min(versions),
             "max_global_steps": max(versions),

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tasks.errors import CheckpointError, ParameterError, PipelineError
+from tasks.generation.openai import on_this_machine
 from tasks.memory.agent import UPDATE_FRAME
-from tasks.params import FsdpParams, MegatronParams, Params, RLParams
+from tasks.params import EndpointJudge, FsdpParams, MegatronParams, Params, RLParams
 from tasks.rl.schedule import BETAS
 from tasks.rl.sizing import indivisible, read_architecture
 
@@ -109,6 +110,20 @@ def check_model(name: str, params: Params, folder: Path) -> None:
         raise CheckpointError(
             f"{file}: max_position_embeddings = {positions}, but a row of {name} has up to {row} tokens; "
             "lower the stage's lengths or extend the model's positions"
+        )
+
+
+def check_reach(params: Params) -> None:
+    """Refuse a judge on this machine's loopback where other machines score.
+
+    Raises:
+        ParameterError: their agent loops would ask themselves.
+    """
+    judge, nodes = params.judge, params.cluster.nodes
+    if isinstance(judge, EndpointJudge) and nodes > 1 and on_this_machine(judge.base_url):
+        raise ParameterError(
+            f"judge.base_url = {judge.base_url} is another place on each of the cluster.nodes = {nodes} machines that "
+            "score; name a host that all of them reach"
         )
 
 

@@ -11,6 +11,7 @@ from tasks.params import RLParams
 from tasks.records import Domain, Finish, Verdict
 from tasks.rewards.rules import reward_of
 from tasks.rl.episodes import Episode, Turn
+from tasks.rl.judge_counts import Totals
 
 CAUSE = "the cause stands in the log above, at 'Error in _run_prompt'"
 
@@ -26,6 +27,8 @@ class Row:
     finish: Finish
     verdict: Verdict
     domain: Domain
+    lenient: float | None
+    judge: Totals  # of the process that scored the episode, so far
 
     @classmethod
     def of(
@@ -40,6 +43,8 @@ class Row:
             finish=Finish(extra["finish"]),
             verdict=Verdict(extra["verdict"]),
             domain=Domain(domain),
+            lenient=extra["lenient"],
+            judge=tuple(extra["judge"]),
         )
 
     @property
@@ -83,4 +88,5 @@ def _episode(place: int, rows: Sequence[Row]) -> Episode:
         turns=tuple(Turn(row.prompt, row.reply, row.finish) for row in rows),
         verdict=verdict,
         reward=reward_of(verdict),
+        lenient=rows[-1].lenient,
     )

@@ -32,6 +32,7 @@ from tasks.rl.engines.verl.recipe import Recipe, tokenizer_of
 from tasks.rl.engines.verl.records import write_rollouts
 from tasks.rl.engines.verl.state import KeptState
 from tasks.rl.episodes import Episode
+from tasks.rl.judge_counts import StepCounts
 from tasks.rl.loop import alarm, make_sampler, question_key
 from tasks.rl.objectives import policy_loss
 from tasks.rl.schedule import learning_rate
@@ -97,6 +98,7 @@ class RecipeTrainer(PPOTrainerSync):
         self._recipe = Recipe.of(config)
         self._tracker = attach(self._recipe.tracking_uri, self._recipe.run_id)  # fails here, before anything starts
         self._chat = tokenizer_of(config.actor_rollout_ref.model.path)
+        self._judge_counts = StepCounts()
         super().__init__(config)
 
     def _build_replay_buffer(self) -> Any:
@@ -216,7 +218,8 @@ class RecipeTrainer(PPOTrainerSync):
 
     def _report(self, step: StepMetrics) -> None:
         alarm(step, self._recipe.params.rl.unscored_alarm_share)
-        self._tracker.log_metrics(step.flat(), step.step)
+        judges = self._judge_counts.step(row.judge for row in self._round.rows)
+        self._tracker.log_metrics({**step.flat(), **judges}, step.step)
         print(f"rl {self._recipe.name} {step.step}/{self.total_training_steps} {step.summary()}", flush=True)
 
     def _write_rollouts(self) -> None:
