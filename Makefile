@@ -24,7 +24,7 @@ export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
 .DEFAULT_GOAL := help
-.PHONY: help run serve real-input test test-vllm check clean
+.PHONY: help run serve ablation real-input test test-vllm check clean
 .DELETE_ON_ERROR:
 
 help: ## List the commands
@@ -35,6 +35,9 @@ run: $(READY) ## The whole recipe on the active profile; only stale stages run
 
 serve: $(READY) ## Prefect with the recipe as a form, and MLflow, on this machine until Ctrl-C
 	@$(BIN)/python -m flows.serve $(ARGS)
+
+ablation: $(READY) ## What each part of the RL recipe is worth: nine variants, three seeds
+	@$(BIN)/python -m flows.ablation $(ARGS)
 
 real-input: $(READY) ## Data synthesis on the World Factbook and a folder of office files, with SmolLM2 on this CPU
 	@infra/real_input/run.sh
@@ -52,7 +55,7 @@ check: $(TOOLS) ## Style, format, types, layers
 	@$(BIN)/lint-imports --no-cache
 
 clean: ## Remove everything that a run or set-up made; models/, sources and parameters stay
-	@rm -rf $(VENV) $(VENV_VLLM) .work .dvc/cache .dvc/tmp data checkpoints metrics reports mlruns mlflow.db* *.egg-info
+	@rm -rf $(VENV) $(VENV_VLLM) .work .dvc/cache .dvc/tmp data checkpoints metrics reports ablation mlruns mlflow.db* *.egg-info
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis
 

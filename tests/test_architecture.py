@@ -72,7 +72,7 @@ def test_every_verb_is_a_command() -> None:
     assert {command.rpartition(".")[2] for command in COMMANDS} == VERBS
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "tasks.lineage", "flows.post_training"])
+@pytest.mark.parametrize("command", [*COMMANDS, "tasks.lineage", "flows.ablation", "flows.post_training"])
 def test_help_is_light(command: str) -> None:
     answer = probe(command, "--help")
     assert answer.stdout.startswith("usage: "), answer.stdout + answer.stderr

@@ -14,7 +14,7 @@ from tasks.records import Item
 from tasks.rl.engines.base import Engine
 from tasks.rl.entropy_control import Gate
 from tasks.rl.episodes import Episode
-from tasks.rl.sampling import DomainSampler
+from tasks.rl.sampling import DomainSampler, pooled
 from tasks.rl.state import StageState, StepMetrics, load_resume, measure, save_resume, with_outcomes
 from tasks.tracking import Tracker
 
@@ -35,11 +35,13 @@ def question_key(item: Item) -> str:
 
 
 def make_sampler(items: Sequence[Item], params: RLParams, seed: int) -> DomainSampler:
-    """Balance the items by domain."""
+    """Balance the items by domain, or draw from all of them alike where `batches` is uniform."""
     questions: dict[str, list[str]] = {}
     for item in items:
         questions.setdefault(item.question.domain.value, []).append(question_key(item))
     weights = {domain.value: weight for domain, weight in params.domain_weights.items()}
+    if params.batches == "uniform":
+        questions, weights = pooled(questions, weights)
     return DomainSampler(questions, weights, params.batch_prompts, seed)
 
 
