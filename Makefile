@@ -43,7 +43,7 @@ real-input: $(READY) ## Data synthesis on the World Factbook and a folder of off
 	@infra/real_input/run.sh
 
 test: $(TOOLS) ## All tests
-	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-vllm: $(READY_VLLM) ## verl with its own vLLM rollout on this CPU, in an environment of its own (3.6 GB)
 	@$(VENV_VLLM)/bin/python -m pytest -m vllm tests/verl/test_verl_vllm.py tests/generation/test_vllm.py $(ARGS)
