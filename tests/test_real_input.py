@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from infra.real_input.factbook import COUNTRIES, plain, profiles, write_sample
+from infra.real_input.factbook import COUNTRIES, REGION, plain, profiles, write_sample
 from infra.real_input.figures import figures
 from infra.real_input.office import accounting, organisations, write_folder
 from tasks.corpus.readers import SourceFile, read_folder
@@ -58,16 +58,19 @@ def test_every_organisation_has_another_as_supplier() -> None:
 def country(name: str | None) -> dict[str, object]:
     short = {"text": name} if name else {}
     return {
-        "Introduction": {"Background": {"text": f"{name} is a country."}},
+        "Introduction": {"Background": {"text": "not chosen"}},
+        "Geography": {"Area": {"total": {"text": None}}},
         "Government": {"Country name": {"conventional short form": short}, "Capital": {"name": {"text": "Town"}}},
-        "Economy": {"Exports": {"text": "9", "note": {"text": None}}, "Budget": {"text": "not chosen"}},
+        "Economy": {"Unemployment rate": {"text": "9% (2014) ++ 8% (2013)", "note": {"text": "not chosen"}}},
     }
 
 
 def package(folder: Path, names: list[str | None]) -> Path:
-    (folder / "region").mkdir(parents=True)
+    for region in (REGION, "elsewhere"):
+        (folder / region).mkdir(parents=True)
     for number, name in enumerate(names):
-        (folder / f"region/{number:02}.json").write_text(json.dumps(country(name)), "utf-8")
+        (folder / f"{REGION}/{number:02}.json").write_text(json.dumps(country(name)), "utf-8")
+    (folder / "elsewhere/00.json").write_text(json.dumps(country("Far")), "utf-8")
     return folder
 
 
@@ -79,9 +82,8 @@ def test_a_profile_keeps_its_chosen_fields_under_its_countrys_name(tmp_path: Pat
     assert len(first) == COUNTRIES
     assert json.loads((tmp_path / f"a/{first[0].lower().replace(' ', '-')}.json").read_text("utf-8")) == {
         first[0]: {
-            "Introduction": {"Background": f"{first[0]} (an island) is a country."},
             "Government": {"Capital": {"name": "Town"}},
-            "Economy": {"Exports": "9"},
+            "Economy": {"Unemployment rate": "9% (2014)"},
         }
     }
 
@@ -99,8 +101,9 @@ def test_too_few_countries_are_refused(tmp_path: Path) -> None:
         ({"text": "x"}, "x"),
         ({"text": None}, None),
         ({}, None),
-        ({"a": {"text": "x"}, "b": {"text": None}}, {"a": "x"}),
-        ({"text": "x", "note": {"text": "y"}}, {"text": "x", "note": "y"}),
+        (None, None),
+        ({"text": " ++ x"}, "x"),
+        ({"text": "x ++ y", "note": {"text": "z"}}, "x"),
     ],
 )
 def test_factbook_texts_become_plain(tree: object, left: object) -> None:

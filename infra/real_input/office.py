@@ -1,8 +1,8 @@
 """A folder of mixed office files as offices have them, good ones and bad ones, about invented organisations.
 
-`python infra/real_input/office.py FOLDER` writes the same bytes every time. Each organisation has a profile, a supplier
-and a seat; what one file leaves out another one says. The last six files are what readers must survive: unsupported,
-empty, twice there, broken, full of NUL bytes.
+`python infra/real_input/office.py FOLDER` writes the same bytes every time. Each organisation has a data sheet, and
+many have a profile in prose; what one file leaves out another one says. The last six files are what readers must
+survive: unsupported, empty, twice there, broken, full of NUL bytes.
 """
 
 import argparse
@@ -32,7 +32,18 @@ NAMES = (
     "Greywater Pump Institute",
     "Mossbank Museum of Clocks",
     "Dunrigg Wool Exchange",
+    "Elderwick Brass Foundry",
+    "Fennmoor Peat Company",
+    "Gullhaven Fishing Fleet",
+    "Harrowgate Tile Works",
+    "Ivelchester Orchard Union",
+    "Jessamy Tea Importers",
+    "Kilnsea Lime Kilns",
+    "Lantern Hill Observatory",
+    "Marrow Creek Sawmill",
+    "Netherby Carpet Weavers",
 )
+PROFILES = 14  # organisations with a profile
 SEATS = ("Nordsund", "Brackwater", "Ostrelle", "Velden", "Larkfield", "Dunrigg", "Amberlow")
 MONTHS = ("January", "March", "May", "June", "September", "October", "November")
 PRODUCTS = ("timber", "paper", "glass", "salt", "milk", "cement", "seed", "rope", "ships", "books", "bicycles", "pumps")
@@ -93,6 +104,20 @@ def profile(one: Organisation) -> list[str]:
         f"At the end of {YEARS[-1]} {one.name} employed {one.staff:,} people. Its main supplier is {one.supplier}.",
         f"In {YEARS[-1]} its revenue was {accounting(one.revenue[-1])} thousand crowns, "
         f"after {accounting(one.revenue[-2])} thousand crowns in the year before.",
+    ]
+
+
+def sheet(one: Organisation) -> list[str]:
+    """Lines of a data sheet."""
+    return [
+        f"Organisation: {one.name}",
+        f"Seat: {one.seat}",
+        f"Founded: {one.founded}",
+        f"Main product: {one.product}",
+        f"Main supplier: {one.supplier}",
+        f"Staff: {one.staff:,} (end of {YEARS[-1]})",
+        f"Revenue: {accounting(one.revenue[-1])} thousand crowns ({YEARS[-1]})",
+        f"Result: {accounting(one.result[-1])} thousand crowns ({YEARS[-1]})",
     ]
 
 
@@ -192,8 +217,11 @@ def files() -> Iterator[tuple[str, bytes]]:
         "md": markdown_bytes,
     }
     for number, one in enumerate(everyone):
-        ending, write = list(writers.items())[number % len(writers)]
-        yield f"profiles/{one.name.lower().replace(' ', '-')}.{ending}", write(one)
+        file = one.name.lower().replace(" ", "-")
+        yield f"sheets/{file}.txt", "\n".join(sheet(one)).encode()
+        if number < PROFILES:
+            ending, write = list(writers.items())[number % len(writers)]
+            yield f"profiles/{file}.{ending}", write(one)
     yield "accounts.xlsx", xlsx_bytes(everyone)
     yield "staff.csv", csv_bytes(everyone)
     copied = markdown_bytes(everyone[3])

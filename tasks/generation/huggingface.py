@@ -173,24 +173,36 @@ class _Reply:
 
 
 class _Decoder:
-    """Runs a batch step by step; prompts are padded on the left, so all rows end in the same column."""
+    """Runs a batch step by step; prompts are padded on the left, so all rows end in the same column.
+
+    A prompt of several rows, as in a group of samples, is read once.
+    """
 
     def __init__(self, model: Model, prompts: Sequence[Sequence[int]], vocabulary: int) -> None:
-        longest = max(len(prompt) for prompt in prompts)
+        places: dict[tuple[int, ...], int] = {}
+        rows = [places.setdefault(tuple(prompt), len(places)) for prompt in prompts]
+        longest = max(map(len, places))
         self._model = model
         self._vocabulary = vocabulary  # some models have rows of logits for which there are no tokens
         self._cache: Any = None
-        self._mask_NT = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in prompts])
-        self.logits_NV = self._run(torch.tensor([[0] * (longest - len(p)) + list(p) for p in prompts]))
+        self._mask_NT = torch.tensor([[0] * (longest - len(p)) + [1] * len(p) for p in places])
+        self.logits_NV = self._run(torch.tensor([[0] * (longest - len(p)) + list(p) for p in places]))
+        if len(places) < len(prompts):
+            self._take(torch.tensor(rows))
+            self.logits_NV = self.logits_NV[rows]
 
     def feed(self, drawn_N: Tensor, live: Sequence[int]) -> None:
         """Append a token to each row, and go on with those of `live` only."""
         if len(live) < len(drawn_N):
-            kept = torch.tensor(live)
-            self._cache.batch_select_indices(kept)
-            self._mask_NT, drawn_N = self._mask_NT[kept], drawn_N[kept]
+            self._take(torch.tensor(live))
+            drawn_N = drawn_N[live]
         self._mask_NT = torch.cat([self._mask_NT, torch.ones(len(live), 1, dtype=torch.long)], 1)
         self.logits_NV = self._run(drawn_N[:, None])
+
+    def _take(self, rows_N: Tensor) -> None:
+        """Go on with these rows, some of them repeated or left out."""
+        self._cache.batch_select_indices(rows_N)
+        self._mask_NT = self._mask_NT[rows_N]
 
     def _run(self, tokens_NT: Tensor) -> Tensor:
         positions_NT = (self._mask_NT.cumsum(-1) - 1).clamp(min=0)[:, -tokens_NT.shape[1] :]

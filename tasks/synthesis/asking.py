@@ -1,16 +1,17 @@
-"""From riddles to questions: worded in batches, checked, recorded, and each one that fails counted."""
+"""From riddles to questions: worded in batches, checked, recorded, and all that fails counted."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from tasks.corpus.names import mentions
-from tasks.generation.structured import Refused
+from tasks.generation.structured import UNANSWERED, Refused
 from tasks.records import Document, Question
 from tasks.synthesis.language import Language
 from tasks.synthesis.leaks import GIVEN_AWAY, LeakGuard
-from tasks.synthesis.questions import Harvest, Source
+from tasks.synthesis.questions import IN_PLAIN_WORDS, Harvest, Source, in_plain_words
 from tasks.synthesis.riddles import Riddle
 from tasks.synthesis.triples import recorded
+from tasks.synthesis.wording import plain_words
 
 WORDINGS_PER_QUESTION = 4
 
@@ -46,11 +47,17 @@ class Asker:
             self.harvest.rejections[GIVEN_AWAY] += 1
         return not told
 
-    def _take(self, riddle: Riddle, text: str | Refused) -> None:
-        if isinstance(text, Refused):
-            self.harvest.rejections[text.reason] += 1
+    def _take(self, riddle: Riddle, worded: str | Refused) -> None:
+        """Where the writer's words are refused, plain ones will do: a weak writer lowers fluency, not yield."""
+        if not isinstance(worded, Refused):
+            self._keep(riddle, self._question(riddle, worded))
             return
-        question = self._question(riddle, text)
+        plain = "" if worded.reason == UNANSWERED else plain_words(riddle)
+        self.harvest.rejections[f"{IN_PLAIN_WORDS}: {worded.reason}" if plain else worded.reason] += 1
+        if plain:
+            self._keep(riddle, in_plain_words(self._question(riddle, plain), worded))
+
+    def _keep(self, riddle: Riddle, question: Question) -> None:
         problem = self._guard.refuse(question, riddle)
         if problem:
             self.harvest.rejections[problem] += 1

@@ -26,10 +26,11 @@ MAX_NAME_CHARACTERS = 80  # longer ones are clauses
 MAX_NAME_WORDS = 10
 MAX_QUOTE_CHARACTERS = 300  # evidence is a sentence or two, not a page
 PASSAGE_PER_REPLY = 2  # tokens of a passage per token of the longest reply: its facts must fit
-TOKENS_PER_FACT = 48  # of a reply; a list that is not bounded fills the reply of a small model, and is cut
+TOKENS_PER_FACT = 96  # of a reply, its quote included; a list that is not bounded fills a small model's, and is cut
 SMALLEST_PASSAGE = 64  # tokens
 
 _PRONOUNS = set("he she it they him her them we us i you this that these those who which here there".split())
+_NO_PRONOUNS = {"US", "IT", "WHO"}  # so written, these are names
 _POINTERS = set("the this that these those its his her their our my your a an such".split())
 _VAGUE = set(
     "a an the be is are was were been has have had related to associated with about of and in at for by from".split()
@@ -226,7 +227,9 @@ def _telling(text: str) -> set[str]:
 def is_name(text: str) -> bool:
     """Whether a text can stand for an entity by itself: no pronoun, no "the company", no clause."""
     parts = key(text).split()
-    if not parts or len(text) > MAX_NAME_CHARACTERS or len(parts) > MAX_NAME_WORDS or set(parts) <= _PRONOUNS:
+    if not parts or len(text) > MAX_NAME_CHARACTERS or len(parts) > MAX_NAME_WORDS:
+        return False
+    if set(parts) <= _PRONOUNS and text not in _NO_PRONOUNS:
         return False
     rest = text.split()[parts[0] in _POINTERS :]
     return parts[0] not in _POINTERS or any(sign.isupper() or sign.isdigit() for part in rest for sign in part)

@@ -13,11 +13,13 @@ import rustworkx as rx
 
 from tasks.synthesis.clustering import Clusters, relation_form
 from tasks.synthesis.paths import CROWDED, TOGETHER, Bools, Edges, Groups, Ints, PathSampler
+from tasks.synthesis.quantities import BARE, read_quantity
 from tasks.synthesis.triples import Notes, Path, Triple
 
 TRIPLE_KINDS = ("encyclopaedia", "text")
 COMPONENTS_SHOWN = 5
 NAMES_KEPT = 4096  # whose documents are remembered
+RELATIONS_KEPT = 4096  # of which is remembered whether they tell dates
 AMBIGUOUS = "a hop has several answers"
 MET_TWICE = "the path meets an entity twice"
 APART = "no cross-document edge: no fact continues in another document"
@@ -45,6 +47,7 @@ class KnowledgeGraph:
         self._relations: dict[str, int] = {}
         self._aliases: list[dict[str, None]] = []
         self._mentioning = lru_cache(maxsize=NAMES_KEPT)(mentioning)
+        self._tells_dates = lru_cache(maxsize=RELATIONS_KEPT)(self._has_no_bare_number)
         self._min_documents = min_documents
         subjects, objects, relations = self._read_columns()
         self.relation_E = relations
@@ -91,6 +94,14 @@ class KnowledgeGraph:
     def together(self, one: int, other: int) -> bool:
         """Whether a document mentions two entities."""
         return bool(self.mentioning(one) & self.mentioning(other))
+
+    def tells_dates(self, relation: int) -> bool:
+        """Whether a year among a relation's values is one: beside other bare numbers, 1734 is a number as well."""
+        return self._tells_dates(relation)
+
+    def _has_no_bare_number(self, relation: int) -> bool:
+        objects = (read_quantity(self.triples[edge].object) for edge in self.by_relation.of(relation).tolist())
+        return not any(value and value.unit == BARE for value in objects)
 
     def along(self, edges: Sequence[int]) -> Path:
         """The triples of some edges."""

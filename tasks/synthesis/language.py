@@ -22,6 +22,7 @@ from tasks.generation.structured import Refused
 from tasks.records import Document
 from tasks.synthesis.extraction import extract
 from tasks.synthesis.quantities import read_quantity
+from tasks.synthesis.record_facts import RecordReader
 from tasks.synthesis.riddles import Riddle, RiddleKind
 from tasks.synthesis.triples import Path, Reading, Triple, both_ways
 from tasks.synthesis.wording import word_riddles
@@ -119,9 +120,13 @@ class ModelLanguage:
         self._seed = seed
 
     def read(self, documents: Iterable[Document]) -> Reading:
-        """Facts that the documents really state, as far as the model finds them, walkable both ways."""
-        reading = extract(self._model, documents, self._seed)
-        return Reading(both_ways(reading.triples), reading.rejections)
+        """Facts that the documents really state, walkable both ways: of records by their layout, the rest by the model.
+
+        A file that is a record is read without asking; what the model finds in others adds to what their layout says.
+        """
+        records = RecordReader()
+        told = extract(self._model, records.left(documents), self._seed)
+        return Reading(both_ways([*records.triples, *told.triples]), records.rejections + told.rejections)
 
     def fault(self, path: Path) -> str:
         """What has the same number as something else, or the same date, has nothing to do with it."""

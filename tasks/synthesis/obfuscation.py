@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tasks.corpus.names import mentions
 from tasks.synthesis.graph import KnowledgeGraph
-from tasks.synthesis.quantities import Quantity, read_quantity, vaguer
+from tasks.synthesis.quantities import DATE, Quantity, read_quantity, vaguer
 from tasks.synthesis.riddles import Line
 
 FACTS_TRIED = 12  # of an entity
@@ -66,9 +66,9 @@ class Describer:
     def vaguest(self, edge: int) -> str:
         """A way to say the source of an edge: a date or number as vaguely as it still leads to the target alone."""
         graph, source = self._graph, self._graph.triples[edge].source
-        ways = vaguer(source) if self._most and graph.inverse_E[edge] else iter(())
-        target = frozenset({int(graph.edges.target_E[edge])})
         relation = int(graph.relation_E[edge])
+        ways = self._vaguer(relation, source) if self._most and graph.inverse_E[edge] else iter(())
+        target = frozenset({int(graph.edges.target_E[edge])})
         return next((shown for shown, quantity in ways if self._within(relation, quantity) == target), source)
 
     def _clues(self, entity: int, hidden: Sequence[int]) -> Iterator[Clue]:
@@ -87,7 +87,7 @@ class Describer:
         graph = self._graph
         triple, relation = graph.triples[edge], int(graph.relation_E[edge])
         if graph.subject_E[edge] == entity:
-            for shown, quantity in vaguer(triple.object):
+            for shown, quantity in self._vaguer(relation, triple.object):
                 yield Clue(edge, shown, self._within(relation, quantity), vague=True)
             same, ends = graph.by_object.of(int(graph.object_E[edge])), graph.subject_E
             exact = read_quantity(triple.object)
@@ -98,6 +98,12 @@ class Describer:
         same = same[graph.relation_E[same] == relation]
         shown = triple.object if graph.subject_E[edge] == entity else triple.subject
         yield Clue(edge, shown, matches | frozenset(ends[same].tolist()))
+
+    def _vaguer(self, relation: int, text: str) -> Iterator[tuple[str, Quantity]]:
+        """Vaguer ways to say a value, none for a number that looks like a year."""
+        quantity = read_quantity(text)
+        if quantity and (quantity.unit != DATE or self._graph.tells_dates(relation)):
+            yield from vaguer(text)
 
     def _within(self, relation: int, quantity: Quantity) -> frozenset[int]:
         """Subjects of a relation whose value may lie within a quantity."""

@@ -11,6 +11,7 @@ from math import inf
 from tasks.corpus.names import NAMES_KEPT, folded
 
 DATE = "date"  # the unit of days, counted as `date.toordinal` does
+BARE = "#"  # the unit of a number with nothing beside it
 
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = rf"(?P<name>{'|'.join(_MONTHS)})"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tasks.corpus.grammar import rows, statements
 from tasks.corpus.names import key, remembered
+from tasks.generation.structured import Refused
 from tasks.records import AnswerKind, Domain, Question, Split
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 GeneratorName = Literal["knowledge_graph", "tables", "self_play"]
 Fact = tuple[str, str]  # relation or measure, and the key of the subject
+IN_PLAIN_WORDS = "asked in plain words, the model's were refused"
 
 
 @dataclass
@@ -66,6 +68,11 @@ class Source:
             provenance={**provenance, "facts": [list(fact) for fact in facts]},
             seed=self.seed,
         )
+
+
+def in_plain_words(question: Question, refused: Refused) -> Question:
+    """The question, marked as worded by rule, with the reason why the model's words were not taken."""
+    return question.model_copy(update={"provenance": {**question.provenance, "plain_words": refused.reason}})
 
 
 @remembered

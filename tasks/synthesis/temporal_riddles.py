@@ -43,9 +43,10 @@ def dated_events(maker: Maker) -> list[list[Event]]:
     graph = maker.graph
     stated: dict[tuple[int, int], list[Event]] = {}
     for edge in np.flatnonzero(graph.askable_E & ~graph.inverse_E).tolist():
-        when = read_date(graph.triples[edge].date or graph.triples[edge].object)
+        triple, relation = graph.triples[edge], int(graph.relation_E[edge])
+        when = read_date(triple.date or (triple.object if graph.tells_dates(relation) else ""))
         if when is not None:
-            stated.setdefault((int(graph.relation_E[edge]), int(graph.subject_E[edge])), []).append((edge, when))
+            stated.setdefault((relation, int(graph.subject_E[edge])), []).append((edge, when))
     events: dict[int, list[Event]] = {}
     for (relation, _), dates in stated.items():
         if all(one.overlaps(other) for _, one in dates for _, other in dates):

@@ -1,4 +1,7 @@
-"""Questions worded by a writer model, which knows what holds and what to ask, but no answer. Its words are checked."""
+"""Questions worded by a writer model, which knows what holds and what to ask, but no answer. Its words are checked.
+
+Where they will not do, the lines can be put into a question by rule (`plain_words`), which says the same.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,7 +14,7 @@ from tasks.generation.chat import ChatModel, Request
 from tasks.generation.fencing import fenced
 from tasks.generation.schemas import at_most
 from tasks.generation.structured import Refused, ask
-from tasks.synthesis.riddles import Riddle
+from tasks.synthesis.riddles import Riddle, RiddleKind
 
 MAX_CHARACTERS = 1200
 NO_QUESTION = "the wording is no single question"
@@ -20,6 +23,7 @@ NAMED = "the wording names the answer or a thing on the way to it"
 LEFT_OUT = "the wording leaves out a name or description that must be said"
 INCOMPLETE = "the wording does not express every fact in words of its own"
 FAULTS = (NO_QUESTION, NUMBERED, NAMED, LEFT_OUT, INCOMPLETE)
+PLAIN_KINDS: frozenset[RiddleKind] = frozenset({"triple", "path", "causal", "temporal"})
 _NUMBERED = re.compile(r"\[\d+\]")
 
 _TASK = """Word one question for readers who have only the documents from which these facts come.
@@ -102,3 +106,32 @@ def _apart(text: str, phrases: Sequence[str]) -> bool:
             return False
         left = left.replace(phrase, "\0", 1)
     return True
+
+
+def plain_words(riddle: Riddle) -> str:
+    """The lines as one question, stiff but exact: 'In the documents, "capital" of Chad is X. What is X?'
+
+    "" for what cannot be said so. It holds no more than the lines do: neither the answer nor what is on the way.
+    """
+    said = (*riddle.keep, *(relation for _, relation, _ in riddle.lines))
+    if riddle.kind not in PLAIN_KINDS or any(map(_NUMBERED.search, said)):
+        return ""
+    lines, last = riddle.lines, riddle.lines[-1]
+    if riddle.kind == "temporal":
+        lines = lines[:-1]  # the last one says what happened to both
+        wanted = f"Say {riddle.asks.replace('the last line', _quoted(last[1]))}."
+    else:
+        wanted = f"What is {_NUMBERED.findall(riddle.asks)[-1]}?"
+    told = ", and ".join(f"{_quoted(relation)} of {subject} is {value}" for subject, relation, value in lines)
+    return _with_letters(f"In the documents, {told}. {wanted}")
+
+
+def _quoted(relation: str) -> str:
+    return f'"{relation}"'
+
+
+def _with_letters(text: str) -> str:
+    """X for [1] alone, or X1, X2 and so on, in the order in which they are met."""
+    names = list(dict.fromkeys(_NUMBERED.findall(text)))
+    letters = {name: f"X{number}" if len(names) > 1 else "X" for number, name in enumerate(names, 1)}
+    return _NUMBERED.sub(lambda name: letters[name[0]], text)

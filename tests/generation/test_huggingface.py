@@ -12,7 +12,7 @@ from tasks.errors import CheckpointError, InputError
 from tasks.generation.base import Sampling
 from tasks.generation.chat import Reply, Request, Unanswered
 from tasks.generation.guidance import Guidance
-from tasks.generation.huggingface import TransformersGenerator, load_causal_model
+from tasks.generation.huggingface import TransformersGenerator, _Decoder, load_causal_model
 from tasks.generation.local import LocalGenerator
 from tasks.generation.offline import OfflineChat, TokenRequest
 from tasks.generation.structured import ask
@@ -75,6 +75,19 @@ def test_batches_change_nothing(model, generator, budget):
     assert TransformersGenerator(model, TOKENIZER, budget).generate(PROMPTS, WARM, 1) == generator.generate(
         PROMPTS, WARM, 1
     )
+
+
+def test_a_prompt_of_several_samples_is_read_once(generator, monkeypatch):
+    rows: list[int] = []
+    run = _Decoder._run
+
+    def counted(self, tokens_NT):
+        rows.append(len(tokens_NT))
+        return run(self, tokens_NT)
+
+    monkeypatch.setattr(_Decoder, "_run", counted)
+    generator.generate([[5, 6, 7], [9] * 4, [5, 6, 7]], Sampling(1.0, 1.0, 2, samples=3), seed=1)
+    assert rows[:2] == [2, 9]  # two prompts, nine replies
 
 
 def test_a_reply_depends_on_its_request_alone(generator):

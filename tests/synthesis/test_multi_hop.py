@@ -11,6 +11,7 @@ from tasks.corpus.names import mentions
 from tasks.generation.chat import Request
 from tasks.generation.scripted import ScriptedChat
 from tasks.records import AnswerKind, Document, Domain, Question
+from tasks.synthesis import asking
 from tasks.synthesis.asking import WORDINGS_PER_QUESTION
 from tasks.synthesis.extraction import StatedFacts
 from tasks.synthesis.graph import KnowledgeGraph
@@ -18,11 +19,11 @@ from tasks.synthesis.knowledge_graph import knowledge_graph_questions
 from tasks.synthesis.language import JOINED_BY_NUMBER, MODEL_KINDS, GrammarLanguage, Language, ModelLanguage
 from tasks.synthesis.makers import GraphRules, Maker
 from tasks.synthesis.multi_hop import NO_CAUSE
-from tasks.synthesis.questions import Harvest
+from tasks.synthesis.questions import IN_PLAIN_WORDS, Harvest
 from tasks.synthesis.reading import read_graph
 from tasks.synthesis.temporal_riddles import NO_DATES, SAME_TIME, dated_events, temporal_riddles
 from tasks.synthesis.triples import path_of
-from tasks.synthesis.wording import NAMED
+from tasks.synthesis.wording import NAMED, PLAIN_KINDS
 
 from .examples import document, stated
 from .graphs import fact, graph_from
@@ -151,7 +152,28 @@ def test_what_the_graph_lacks_is_said_and_made_up_for() -> None:
     assert len(harvest.questions) == 20
 
 
-def test_a_writer_that_tells_answers_from_its_own_knowledge_is_refused_and_not_asked_for_ever() -> None:
+def test_a_writer_that_tells_answers_from_its_own_knowledge_is_refused_and_not_asked_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asking, "plain_words", lambda _: "")
+    harvest = leaking_harvest()
+    assert harvest.questions == []
+    assert 4 < harvest.rejections[NAMED] < 4 * len(MODEL_KINDS) * WORDINGS_PER_QUESTION  # kinds make up for others
+
+
+def test_what_a_writer_cannot_word_is_asked_in_plain_words_that_give_nothing_away() -> None:
+    harvest = leaking_harvest()
+    assert len(harvest.questions) == 4
+    assert harvest.rejections[f"{IN_PLAIN_WORDS}: {NAMED}"] == 4
+    for question in harvest.questions:
+        assert question.provenance["plain_words"] == NAMED
+        way = [hop["target"] for hop in question.provenance["hops"]]
+        assert not any(mentions(question.question, name) for name in way)
+        assert question.provenance["kind"] in PLAIN_KINDS
+
+
+def leaking_harvest() -> Harvest:
+    """Of a writer that names everything it knows."""
     world = companies(8)
     honest = HonestWriter(world)
 
@@ -162,9 +184,7 @@ def test_a_writer_that_tells_answers_from_its_own_knowledge_is_refused_and_not_a
         return honest.word(request).replace('?"', f' ({everything})?"')
 
     chat = ScriptedChat(leaking, context_tokens=8192, max_output_tokens=1024)
-    harvest = asked(told(world), 4, GraphRules(4, 3, 0), ModelLanguage(chat, 0))
-    assert harvest.questions == []
-    assert 4 < harvest.rejections[NAMED] < 4 * len(MODEL_KINDS) * WORDINGS_PER_QUESTION  # kinds make up for others
+    return asked(told(world), 4, GraphRules(4, 3, 0), ModelLanguage(chat, 0))
 
 
 def maker_of(graph: KnowledgeGraph) -> Maker:
@@ -191,6 +211,12 @@ def test_events_are_facts_with_a_date(dates: list[str], years: list[int]) -> Non
     triples = [fact(f"S{n}", "bought", f"F{n}", f"d{n}", date) for n, date in enumerate(dates)]
     events = dated_events(maker_of(graph_from(triples)))
     assert [when.year for found in events for _, when in found] == years
+
+
+def test_numbers_that_look_like_years_are_no_dates() -> None:
+    staff = [fact(f"E{n}", "Staff", number, f"d{n}") for n, number in enumerate(["1734", "1170", "230"])]
+    assert dated_events(maker_of(graph_from(staff))) == []
+    assert len(dated_events(maker_of(graph_from(staff[:2])))) == 1  # nothing speaks against years
 
 
 def test_documents_that_date_a_fact_differently_make_it_no_event() -> None:

@@ -95,3 +95,11 @@ def test_a_date_at_the_start_is_said_as_vaguely_as_it_leads_to_one_entity() -> N
     assert Describer(graph_from(back), 0, random.Random(0)).vaguest(0) == "1947"
     forward = Describer(graph_from([fact("1947", "saw", "Acme", "d")]), 2, random.Random(0))
     assert forward.vaguest(0) == "1947"
+
+
+def test_a_number_that_looks_like_a_year_has_no_century() -> None:
+    staff = [fact("Acme", "Staff", "1734", "d1"), fact("Bolt", "Staff", "230", "d2")]
+    found = described(staff, "Acme")
+    assert found is not None and shown(found) == ("1734",)
+    years = described([staff[0], fact("Bolt", "Staff", "1951", "d2")], "Acme")  # nothing speaks against years
+    assert years is not None and shown(years) == ("the 18th century",)

@@ -4,15 +4,18 @@ from hypothesis import strategies as st
 
 from tasks.corpus.library import Library
 from tasks.corpus.names import key
+from tasks.generation.base import Sampling
+from tasks.generation.scripted import ScriptedChat
+from tasks.generation.structured import MALFORMED
 from tasks.records import Document, Finish, Verdict
 from tasks.rewards.rules import check
-from tasks.synthesis.questions import Harvest
+from tasks.synthesis.questions import IN_PLAIN_WORDS, Harvest
 from tasks.synthesis.tables import asking
 from tasks.synthesis.tables.asking import NO_ROOM, NO_TABLE, Language, Rules, corpus_questions
 from tasks.synthesis.tables.readers import LayoutReader, ReportReader
 from tasks.synthesis.tables.report_templates import REPORT_TEMPLATES
 from tasks.synthesis.tables.templates import TEMPLATES
-from tasks.synthesis.tables.wording import AsWritten
+from tasks.synthesis.tables.wording import AsWritten, ModelWording
 
 from .examples import document, reported
 
@@ -169,3 +172,15 @@ def test_an_overruled_document_is_evidence_too_and_the_question_says_who_counts(
         assert ("the latest one counts" in question.question) is ("Ulm" in question.question)
     totals = [one for one in found.questions if one.provenance["template"] == "total" and "Jena" in one.question]
     assert [one.gold for one in totals if "Bonn" not in one.question] == [("16",)]  # 7 of Ulm, not 5, and 9
+
+
+def test_a_writer_that_fails_is_asked_about_no_more_than_is_wanted_and_the_template_speaks() -> None:
+    chat = ScriptedChat(lambda _: "no words")
+    wording = ModelWording(chat, Sampling(0.0, 1.0, 64), 0)
+    library = Library.of(countries(20))
+    harvest = corpus_questions(library, "train", 5, RULES, LayoutReader(), Language(TEMPLATES, wording))
+    plain = corpus_questions(library, "train", 5, RULES, LayoutReader(), OPEN)
+    assert [question.question for question in harvest.questions] == [question.question for question in plain.questions]
+    assert {question.provenance["plain_words"] for question in harvest.questions} == {MALFORMED}
+    assert harvest.rejections[f"{IN_PLAIN_WORDS}: {MALFORMED}"] == 5
+    assert len(chat.requests) == 10  # each once more, to be repaired

@@ -11,6 +11,18 @@ def cells(text: str) -> list[tuple[str, str, str | None]]:
     return [(field.entity, field.column, field.text) for field in fields(text)]
 
 
+def test_a_cell_knows_its_line() -> None:
+    text = "Some words.\n\nCity | Schools\n---|---\nUlm | 12\nBonn | 7\n\nSeat: Ulm\nFounded: 1900\nStaff: 5 (2014)"
+    lines = [(cell.entity, text[slice(*cell.span)]) for cell in fields(text)]
+    assert lines == [
+        ("Ulm", "Ulm | 12"),
+        ("Bonn", "Bonn | 7"),
+        ("", "Seat: Ulm"),
+        ("", "Founded: 1900"),
+        ("", "Staff: 5 (2014)"),
+    ]
+
+
 ULM = [("Ulm", "Schools", "12"), ("Ulm", "Area (km)", "1,234"), ("Bonn", "Schools", "7"), ("Bonn", "Area (km)", None)]
 
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from tasks.generation.base import Sampling
-from tasks.generation.chat import Request
+from tasks.generation.chat import Reply, Request, Unanswered
 from tasks.generation.scripted import ScriptedChat
 from tasks.generation.structured import Refused
+from tasks.records import Finish
 from tasks.synthesis.tables.answers import gold
 from tasks.synthesis.tables.choosing import Chosen
 from tasks.synthesis.tables.engine import LockedTable, definition
@@ -61,20 +62,36 @@ def test_a_model_words_a_question_that_its_own_query_must_answer() -> None:
     [
         ("How many km do Chad, Mali and Peru cover together?", SQL, "the model's words change what is asked"),
         (WORDS.replace("many", "many of the 9"), SQL, "the model's words change what is asked"),
-        (
-            WORDS,
-            "SELECT sum(\"Area (km)\") FROM facts WHERE entity <> 'Chad'",
-            "the model's query gives another answer",
-        ),
-        (WORDS, 'SELECT entity, "Area (km)" FROM facts', "the model's query gives another answer"),
         (WORDS, "SELECT * FROM read_text('secrets')", "the model's query is refused or fails"),
         (WORDS, "SELECT nothing FROM facts", "the model's query is refused or fails"),
         (WORDS, "DROP TABLE facts", "the model's query is refused or fails"),
     ],
 )
-def test_words_or_queries_that_ask_something_else_are_refused(question: str, sql: str, reason: str) -> None:
-    (refused,) = ModelWording(ScriptedChat(script(question, sql)), SAMPLING, 0).put([total()], TABLE)
-    assert refused == Refused(reason)
+def test_where_a_model_fails_the_template_asks_and_says_why(question: str, sql: str, reason: str) -> None:
+    (put,) = ModelWording(ScriptedChat(script(question, sql)), SAMPLING, 0).put([total()], TABLE)
+    (template,) = AsWritten().put([total()], TABLE)
+    assert isinstance(put, Put) and isinstance(template, Put)
+    assert (put.text, put.sql, put.refused) == (template.text, "", Refused(reason))
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT sum(\"Area (km)\") FROM facts WHERE entity <> 'Chad'", 'SELECT entity, "Area (km)" FROM facts']
+)
+def test_a_query_with_another_answer_is_a_doubt_and_the_question_falls(sql: str) -> None:
+    found = ModelWording(ScriptedChat(script(WORDS, sql)), SAMPLING, 0).put([total()], TABLE)
+    assert list(found) == [Refused("the model's query gives another answer")]
+
+
+def test_an_outage_does_not_decide_in_which_words_is_asked() -> None:
+    silent = ScriptedChat([Unanswered("timeout"), json.dumps({"question": WORDS}), Unanswered("timeout")])
+    found = list(ModelWording(silent, SAMPLING, 0).put([total()] * 2, TABLE))
+    assert [isinstance(one, Refused) and one.reason for one in found] == ["unanswered"] * 2
+
+
+def test_a_cut_reply_leaves_the_words_to_the_template() -> None:
+    cut = ScriptedChat([Reply('{"question": "How', Finish.TRUNCATED)])
+    (put,) = ModelWording(cut, SAMPLING, 0).put([total()], TABLE)
+    assert isinstance(put, Put) and put.refused and put.refused.reason == "truncated"
 
 
 def test_results_stay_in_order_around_refusals() -> None:
@@ -84,7 +101,7 @@ def test_results_stay_in_order_around_refusals() -> None:
         return json.dumps({"question": next(replies)} if request.schema is Reworded else {"sql": SQL})
 
     found = list(ModelWording(ScriptedChat(reply), SAMPLING, 0).put([total()] * 6, TABLE))
-    assert [isinstance(one, Put) for one in found] == [True, False] * 3
+    assert [isinstance(one, Put) and one.refused is None for one in found] == [True, False] * 3
     assert list(ModelWording(ScriptedChat([]), SAMPLING, 0).put([], TABLE)) == []
 
 

@@ -9,7 +9,7 @@ from tasks.generation.structured import Refused
 from tasks.synthesis import wording
 from tasks.synthesis.riddles import Riddle
 from tasks.synthesis.triples import Triple
-from tasks.synthesis.wording import Wording, fault, prompt, word_riddles
+from tasks.synthesis.wording import Wording, fault, plain_words, prompt, word_riddles
 
 HOPS = (
     Triple("was founded by", "Acme", "Ann Lee", False, "d", 0, 1),
@@ -77,3 +77,26 @@ def test_no_reply_and_no_json_are_refused_with_their_reason() -> None:
     assert isinstance(broken, Refused) and broken.reason not in wording.FAULTS
     assert good == QUESTION
     assert list(word_riddles(ScriptedChat([]), [], 0)) == []
+
+
+def test_plain_words_say_the_lines_and_nothing_else() -> None:
+    assert plain_words(RIDDLE) == (
+        'In the documents, "makes" of X1 is anvils, and "was founded by" of X1 is X2, and "was born in" of X2 is X3. '
+        "What is X3?"
+    )
+    single = replace(RIDDLE, kind="triple", lines=(("Acme", "was founded by", "[1]"),), asks="who or what is [1]")
+    assert plain_words(single) == 'In the documents, "was founded by" of Acme is X. What is X?'
+
+
+def test_plain_words_about_time_ask_for_the_order_of_the_last_line() -> None:
+    lines = (("[1]", "makes", "anvils"), ("[2]", "makes", "bolts"), ("[1] and likewise [2]", "was founded in", "?"))
+    asks = "to which of [1] and [2] the last line happened earlier"
+    assert plain_words(replace(RIDDLE, kind="temporal", lines=lines, asks=asks)) == (
+        'In the documents, "makes" of X1 is anvils, and "makes" of X2 is bolts. '
+        'Say to which of X1 and X2 "was founded in" happened earlier.'
+    )
+
+
+def test_what_plain_words_cannot_say_they_leave() -> None:
+    assert plain_words(replace(RIDDLE, kind="hypothetical")) == ""
+    assert plain_words(replace(RIDDLE, keep=("anvils [2]",))) == ""  # a footnote's mark is no stand-in

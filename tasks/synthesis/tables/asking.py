@@ -17,7 +17,7 @@ from tasks.errors import UnsafeQueryError
 from tasks.generation.structured import Refused
 from tasks.records import Document, Domain, Finish, Question, Split, Verdict
 from tasks.rewards.rules import check
-from tasks.synthesis.questions import Harvest, Source
+from tasks.synthesis.questions import IN_PLAIN_WORDS, Harvest, Source, in_plain_words
 from tasks.synthesis.tables.answers import gold
 from tasks.synthesis.tables.choosing import Chooser, Chosen
 from tasks.synthesis.tables.corpus_table import CorpusTable, corpus_table
@@ -96,20 +96,23 @@ class _Session:
     def ask(self, wanted: int, seed: str, rejections: Counter[str]) -> list[Question]:
         """Up to `wanted` questions; the seed decides which."""
         questions: list[Question] = []
-        if wanted == 0:
-            return questions
         asked = self._asked(wanted, random.Random(seed), rejections)
-        for put in self._language.wording.put(asked, self._locked):
-            question = None if isinstance(put, Refused) else self._question(put)
-            if isinstance(put, Refused):
-                rejections[put.reason] += 1
-            elif question is None:
-                rejections["the reward does not know the gold answer when it sees it"] += 1
-            else:
-                questions.append(question)
-            if len(questions) == wanted:
-                break
+        while batch := list(islice(asked, wanted - len(questions))):  # a model is not asked about more than is wanted
+            for put in self._language.wording.put(batch, self._locked):
+                questions += self._taken(put, rejections)
         return questions
+
+    def _taken(self, put: Put | Refused, rejections: Counter[str]) -> list[Question]:
+        """The question, if it will do; counts what was refused of it."""
+        question = None if isinstance(put, Refused) else self._question(put)
+        if isinstance(put, Refused):
+            rejections[put.reason] += 1
+        elif question is None:
+            rejections["the reward does not know the gold answer when it sees it"] += 1
+        elif put.refused:
+            rejections[f"{IN_PLAIN_WORDS}: {put.refused.reason}"] += 1
+            question = in_plain_words(question, put.refused)
+        return [question] if question else []
 
     def _asked(self, wanted: int, rng: random.Random, rejections: Counter[str]) -> Iterator[Asked]:
         """Questions with answers, each about other cells."""

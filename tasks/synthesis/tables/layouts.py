@@ -7,7 +7,8 @@ semicolons (csv), or at least two spaces. Their first line must be a header.
 import csv
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 from tasks.corpus.columns import typed_column
 from tasks.corpus.names import key
@@ -25,28 +26,36 @@ _NOTE = re.compile(r"(?P<value>.*\S)\s+\((?P<note>[^()]*)\)")
 _YEAR = re.compile(r"(1[5-9]|20|21)\d\d")
 _GENERIC = ("text", "value")  # names of leaves that say nothing
 
+Span = tuple[int, int]
+
 
 @dataclass(frozen=True)
 class Field:
-    """One cell: what it is about ("" where that is the whole text), its column, and its text; None is an empty cell."""
+    """One cell: what it is about ("" where that is the whole text), its column, and its text; None is an empty cell.
+
+    `span` is the line where it stands, as the places of its first sign and of the one after its last.
+    """
 
     entity: str
     column: str
     text: str | None
+    span: Span = field(default=(0, 0), compare=False)
 
 
 def fields(text: str) -> list[Field]:
     """All cells of all tables in a text, then its "key: value" lines."""
     lines = text.split("\n")
+    ends = accumulate(len(line) + 1 for line in lines)
+    spans = [(end - len(line) - 1, end - 1) for line, end in zip(lines, ends, strict=True)]
     found: list[Field] = []
-    left: list[str] = []
+    left: list[tuple[str, Span]] = []
     start = 0
     while start < len(lines):
         block = _block(lines, start)
-        cells = _table_fields(block) if block else []
-        found += cells
         step = len(block) or 1
-        left += [] if cells else lines[start : start + step]
+        cells = _table_fields(block, spans[start : start + step]) if block else []
+        found += cells
+        left += [] if cells else zip(lines[start : start + step], spans[start : start + step], strict=True)
         start += step
     return found + _line_fields(left)
 
@@ -90,13 +99,14 @@ def _cells(line: str, separator: str) -> list[str]:
     return [cell.strip() for cell in line.split(separator)]
 
 
-def _table_fields(block: Sequence[Sequence[str]]) -> list[Field]:
+def _table_fields(block: Sequence[Sequence[str]], spans: Sequence[Span]) -> list[Field]:
     """The cells of a table by row name and column; [] without a clear header, or without a column of numbers or dates.
 
     A row is named by its first text column, or by the first two where names repeat. Rows of totals are left out.
     """
-    rows = [row for row in block if row]
-    rows = rows[1:] if len(set(rows[0])) == 1 else rows  # a caption over merged cells
+    rows, places = zip(*((row, span) for row, span in zip(block, spans, strict=True) if row), strict=True)
+    if len(set(rows[0])) == 1:  # a caption over merged cells
+        rows, places = rows[1:], places[1:]
     if len(rows) < LEAST_LINES:
         return []
     header, body = unique_names(rows[0]), rows[1:]
@@ -110,8 +120,8 @@ def _table_fields(block: Sequence[Sequence[str]]) -> list[Field]:
     if len({row[naming[0]] for row in body}) < len(body):
         naming = texts[:2]
     return [
-        Field(name, header[index], cell or None)
-        for row in body
+        Field(name, header[index], cell or None, span)
+        for row, span in zip(body, places[1:], strict=True)
         if all(row[index] for index in naming) and _is_name(name := " ".join(row[index] for index in naming))
         for index, cell in enumerate(row)
         if index not in naming and header[index]
@@ -143,16 +153,15 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return unique
 
 
-def _line_fields(lines: Sequence[str]) -> list[Field]:
+def _line_fields(lines: Sequence[tuple[str, Span]]) -> list[Field]:
     """The "key: value" lines of a text that is a record, without notes such as "(2014 est.)" behind the values."""
-    pairs = [
-        (match["key"].strip(), match["value"].strip()) for line in lines if (match := _FIELD.fullmatch(line.strip()))
-    ]
-    if len(pairs) < LEAST_FIELDS:
+    matches = [(match, span) for line, span in lines if (match := _FIELD.fullmatch(line.strip()))]
+    if len(matches) < LEAST_FIELDS:
         return []
+    pairs = [(match["key"].strip(), match["value"].strip()) for match, _ in matches]
     return [
-        Field("", name, without_note(value))
-        for name, value in _shorter(pairs)
+        Field("", name, without_note(value), span)
+        for (name, value), (_, span) in zip(_shorter(pairs), matches, strict=True)
         if len(name) <= LONGEST_NAME and len(value) <= LONGEST_VALUE
     ]
 

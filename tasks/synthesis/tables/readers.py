@@ -1,5 +1,6 @@
 """Who reads cells from documents: the closed grammar's report rows, the layout of a text, or a model (schema.py)."""
 
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from tasks.corpus.grammar import rows
 from tasks.corpus.names import key, mentions, words
 from tasks.corpus.styles import DATES
 from tasks.records import Document
-from tasks.synthesis.tables.layouts import LEAST_LINES, Field, fields
+from tasks.synthesis.tables.layouts import LEAST_LINES, Field, Span, fields
 
 DATED_LINES = 40  # at the beginning of a document, among which its date may stand
 STEP = " > "  # between the keys of a path, as nested records are written out
@@ -24,13 +25,17 @@ _IN_HEADING = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:-(0[1-9]|1[0-2])(?:-(0[1-9]|
 
 @dataclass(frozen=True)
 class Stated:
-    """One cell that a document states; `text` None says that it has no value. `date`: ISO, of the document, or ""."""
+    """One cell that a document states; `text` None says that it has no value. `date`: ISO, of the document, or "".
+
+    `span` is its line in the document, where the layout says so.
+    """
 
     entity: str
     column: str
     text: str | None
     document_id: str
     date: str = ""
+    span: Span = dataclasses.field(default=(0, 0), compare=False)
 
 
 class Reader(Protocol):
@@ -83,10 +88,10 @@ class LayoutReader:
         stated = []
         for document, found in read.items():
             date = date_of(document)
-            for field in found:
-                entity = field.entity or names.get(document.source, "")
+            for one in found:
+                entity = one.entity or names.get(document.source, "")
                 if mentions(document.text, entity):
-                    stated.append(Stated(entity, field.column, field.text, document.id, date))
+                    stated.append(Stated(entity, one.column, one.text, document.id, date, one.span))
                 else:
                     rejections["the document of a cell does not name what it is about"] += 1
         return stated

@@ -13,7 +13,7 @@ from tasks.errors import UnsafeQueryError
 from tasks.generation.base import Sampling
 from tasks.generation.chat import ChatModel, Request
 from tasks.generation.fencing import fenced
-from tasks.generation.structured import Refused, ask
+from tasks.generation.structured import UNANSWERED, Refused, ask
 from tasks.synthesis.tables.answers import gold
 from tasks.synthesis.tables.choosing import Chosen
 from tasks.synthesis.tables.engine import LENGTH_LIMIT, LockedTable, definition
@@ -48,6 +48,14 @@ class Put:
     asked: Asked
     text: str
     sql: str = ""  # a model's, that gave the same answer
+    refused: Refused | None = None  # why the words are the template's and not a model's
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What needs no further reply of the model."""
+
+    put: Put | Refused
 
 
 class Wording(Protocol):
@@ -80,7 +88,11 @@ class Query(BaseModel):
 
 
 class ModelWording:
-    """A model's words, kept if its own SQL, written from these words alone, gives the template's answer."""
+    """A model's words, kept if its own SQL, written from these words alone, gives the template's answer.
+
+    Where it cannot write one or the other, the template's words ask, with the template's query: a weak writer lowers
+    fluency, not yield. A query that gives another answer is no such failure but a doubt, and the question falls.
+    """
 
     def __init__(self, model: ChatModel, sampling: Sampling, seed: int) -> None:
         self._model = model
@@ -89,48 +101,60 @@ class ModelWording:
 
     def put(self, asked: Iterable[Asked], table: LockedTable) -> Iterator[Put | Refused]:
         reworded = self._each(asked, _reword_prompt, Reworded, _faithful)
-        yield from self._each(reworded, lambda put: _sql_prompt(put, table), Query, _agreeing(table))
+        queried = self._each(reworded, lambda put: _sql_prompt(put, table), Query, _agreeing(table))
+        yield from (one.put if isinstance(one, Settled) else one for one in queried)
 
     def _each(
         self,
-        items: Iterable[T | Refused],
+        items: Iterable[T | Settled],
         prompt: Callable[[T], str],
         form: type[Form],
-        judge: Callable[[T, Form], U | Refused],
-    ) -> Iterator[U | Refused]:
-        """Ask about every item and judge the reply; what was refused before stays refused, in its place."""
-        waiting: deque[T | Refused] = deque()
+        judge: Callable[[T, Form | Refused], U | Settled],
+    ) -> Iterator[U | Settled]:
+        """Ask about every item and judge the reply; what was settled before stays so, in its place."""
+        waiting: deque[T | Settled] = deque()
 
         def requests() -> Iterator[Request]:
             for item in items:
                 waiting.append(item)
-                if not isinstance(item, Refused):
+                if not isinstance(item, Settled):
                     yield Request(prompt(item), self._sampling, seed=self._seed)
 
         for reply in ask(self._model, requests(), form):
-            while isinstance(refused := waiting.popleft(), Refused):
-                yield refused
-            yield reply if isinstance(reply, Refused) else judge(refused, reply)
-        yield from (item for item in waiting if isinstance(item, Refused))
+            while isinstance(item := waiting.popleft(), Settled):
+                yield item
+            yield judge(item, reply)
+        yield from (item for item in waiting if isinstance(item, Settled))
 
 
-def _faithful(asked: Asked, reply: Reworded) -> Put | Refused:
+def _plainly(asked: Asked, refused: Refused) -> Settled:
+    """In the template's words; where nobody answered, an outage must not decide how a data set reads."""
+    if refused.reason == UNANSWERED:
+        return Settled(refused)
+    return Settled(Put(asked, asked.text(asked.draft.text), refused=refused))
+
+
+def _faithful(asked: Asked, reply: Reworded | Refused) -> Put | Settled:
     """New words must name the same entities and no other numbers."""
+    if isinstance(reply, Refused):
+        return _plainly(asked, reply)
     words = " ".join(reply.question.split())
     lost = [name for name in asked.chosen.choice.entities if not mentions(words, name)]
     if lost or set(_NUMBER.findall(words)) != set(_NUMBER.findall(asked.draft.text)):
-        return Refused("the model's words change what is asked")
+        return _plainly(asked, Refused("the model's words change what is asked"))
     return Put(asked, asked.text(words))
 
 
-def _agreeing(table: LockedTable) -> Callable[[Put, Query], Put | Refused]:
-    def judge(put: Put, reply: Query) -> Put | Refused:
+def _agreeing(table: LockedTable) -> Callable[[Put, Query | Refused], Put | Settled]:
+    def judge(put: Put, reply: Query | Refused) -> Put | Settled:
+        if isinstance(reply, Refused):
+            return _plainly(put.asked, reply)
         try:
             found = gold(table.result(reply.sql), put.asked.draft.form)
         except UnsafeQueryError:
-            return Refused("the model's query is refused or fails")
+            return _plainly(put.asked, Refused("the model's query is refused or fails"))
         if not isinstance(found, tuple) or sorted(found) != sorted(put.asked.gold):
-            return Refused("the model's query gives another answer")
+            return Settled(Refused("the model's query gives another answer"))
         return Put(put.asked, put.text, reply.sql)
 
     return judge
