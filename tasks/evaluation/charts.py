@@ -220,10 +220,10 @@ def _rewards(axes: Axes, curves: Mapping[str, Curves]) -> None:
         _thin_line(axes, stage, rewards)
         _thick_line(axes, stage, rewards, INK)
         if measured:
-            _thick_line(axes, stage, [step.lenient_score for step in curve.steps], SECOND)
+            _thick_line(axes, stage, [step.lenient_score for step in curve.steps], SECOND, "--")  # often the same
     if measured:
         axes.plot([], [], color=INK, label="strict: the reward")
-        axes.plot([], [], color=SECOND, label="lenient: as evaluation scores")
+        axes.plot([], [], "--", color=SECOND, label="lenient: as evaluation scores")
         axes.legend(loc="lower right")
     _stages(axes, curves, "reward")
 
@@ -271,9 +271,9 @@ def _thin_line(axes: Axes, stage: int, values: Sequence[float | None]) -> None:
     axes.plot(_positions(stage, len(values)), known, color=FAINT, linewidth=0.8)
 
 
-def _thick_line(axes: Axes, stage: int, values: Sequence[float | None], colour: str) -> None:
+def _thick_line(axes: Axes, stage: int, values: Sequence[float | None], colour: str, style: str = "-") -> None:
     means = running_mean(values, SMOOTHING)
-    axes.plot(_positions(stage, len(values)), means, color=colour, linewidth=1.6)
+    axes.plot(_positions(stage, len(values)), means, style, color=colour, linewidth=1.6)
 
 
 def _positions(stage: int, steps: int) -> list[float]:
