@@ -125,7 +125,7 @@ def test_a_prompt_over_the_limit_ends_the_stage_with_nothing_written(world):
 
 
 def test_many_unscored_episodes_raise_the_alarm(world, monkeypatch, caplog):
-    monkeypatch.setattr("tasks.rl.rollout.check", lambda *_: Verdict.UNSCORED)
+    monkeypatch.setattr("tasks.rl.scoring.verdicts_of", lambda attempts, _: [Verdict.UNSCORED for _ in attempts])
     with caplog.at_level(logging.WARNING):
         run_stage1(NullTracker())
     assert "100 % of the episodes are unscored (alarm above 5 %)" in caplog.text

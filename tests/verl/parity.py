@@ -352,7 +352,7 @@ def _put_rollout(queue: Queue, step: int) -> Any:
     from tasks.rl.engines.verl.agent import _output
 
     rows = {
-        f"{step}-{episode.group}_{session}_{place}": _fields(_output(turn, episode, [step]), episode)
+        f"{step}-{episode.group}_{session}_{place}": _fields(_output(turn, episode, [step], {}), episode)
         for session, episode in enumerate(fixed_batch())
         for place, turn in enumerate(episode.turns)
     }
