@@ -24,7 +24,7 @@ SIMILARITY = 0.9
 WORDS = 300
 VOCABULARY = 30_000
 MOST_CHANGED = 5  # words of a copy: 15 of 298 triples, a similarity of 0.904
-REPEATS = 3
+REPEATS = 5
 
 Pair = tuple[int, int]
 T = TypeVar("T")

@@ -1,7 +1,7 @@
 """Clusters of near-duplicates among many texts: MinHash proposes pairs, the exact similarity decides.
 
 Two texts are near-duplicates when the Jaccard similarity of their triples of words is high. Minhashes are taken of
-something close to it that costs a tenth: the eight bytes from the start of each word on. Per text about 150 bytes are
+something close to it that costs a tenth: the eight bytes from the start of each word on. Per text about 120 bytes are
 held, never the text: the keys of its bands (Leskovec, Rajaraman, Ullman: Mining of Massive Datasets, §3.4) and one byte
 of each minhash (Li and König, b-bit minwise hashing), which tell most chance meetings in a band without the text.
 
@@ -18,9 +18,9 @@ Numbers = NDArray[np.uint64]
 Places = NDArray[np.int64]
 Pair = tuple[int, int]
 
-PERMUTATIONS = 64
+PERMUTATIONS = 48  # bands of many lengths use them all
 MISSED = 1e-3  # the most likely share of pairs of just the wanted similarity that bands miss
-SLACK = 0.15  # how far an estimate may lie below the wanted similarity: four standard errors
+SLACK = 0.175  # how far an estimate may lie below the wanted similarity: four standard errors
 BATCH_CHARACTERS = 2**17  # hashed together: arrays that fit a processor's cache
 PAIRS_AT_ONCE = 16  # confirmed together
 _PAD = bytes(8)  # so that eight bytes can be read from every place, and none of the next text
@@ -28,6 +28,7 @@ _MASKS = np.array([2 ** (8 * width) - 1 for width in range(9)], np.uint64)
 _LOWER = np.uint64(0x2020202020202020)  # makes capitals small; the few signs that it mixes up only propose pairs
 _SPACE = 32  # bytes up to it are white space
 _ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its products spread
+_WEIGHTS = _ODD ** np.arange(1, PERMUTATIONS + 1, dtype=np.uint64)  # of the minhashes of a band
 _HALF, _TOP_BYTE = np.uint64(32), np.uint64(56)
 
 
@@ -77,7 +78,7 @@ class NearDuplicates:
         digests_NP = np.array(matrix.to_rows(), np.uint64)
         bands = PERMUTATIONS // self._rows
         rows_NBR = digests_NP[:, : bands * self._rows].reshape(-1, bands, self._rows)
-        self._keys_NB.append(_combined(*(rows_NBR[:, :, row] for row in range(self._rows))))
+        self._keys_NB.append(_spread(rows_NBR @ _WEIGHTS[: self._rows]))
         self._bytes_NP.append((digests_NP * _ODD >> _TOP_BYTE).astype(np.uint8))
         self._waiting, self._characters = [], 0
 

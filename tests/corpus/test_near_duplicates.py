@@ -61,7 +61,7 @@ def test_long_words_count_whole() -> None:
 
 def test_bands_are_as_long_as_recall_allows() -> None:
     assert rows_per_band(1.0) == PERMUTATIONS
-    assert rows_per_band(0.9) == 6  # missed: (1 − 0.9⁶)¹⁰ = 0.0005; with 7 rows (1 − 0.9⁷)⁹ = 0.003
+    assert rows_per_band(0.9) == 5  # missed: (1 − 0.9⁵)⁹ = 0.0003; with 6 rows (1 − 0.9⁶)⁸ = 0.002
     assert rows_per_band(0.05) == 1
 
 
