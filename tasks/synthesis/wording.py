@@ -14,7 +14,7 @@ from tasks.generation.chat import ChatModel, Request
 from tasks.generation.fencing import fenced
 from tasks.generation.schemas import at_most
 from tasks.generation.structured import Refused, ask
-from tasks.synthesis.riddles import Riddle, RiddleKind
+from tasks.synthesis.riddles import Line, Riddle, RiddleKind
 
 MAX_CHARACTERS = 1200
 NO_QUESTION = "the wording is no single question"
@@ -109,29 +109,31 @@ def _apart(text: str, phrases: Sequence[str]) -> bool:
 
 
 def plain_words(riddle: Riddle) -> str:
-    """The lines as one question, stiff but exact: 'In the documents, "capital" of Chad is X. What is X?'
+    """The lines as one question, stiff but exact: 'What is the "capital" of the entity whose "currency" is kwacha?'
 
     "" for what cannot be said so. It holds no more than the lines do: neither the answer nor what is on the way.
     """
     said = (*riddle.keep, *(relation for _, relation, _ in riddle.lines))
     if riddle.kind not in PLAIN_KINDS or any(map(_NUMBERED.search, said)):
         return ""
-    lines, last = riddle.lines, riddle.lines[-1]
-    if riddle.kind == "temporal":
-        lines = lines[:-1]  # the last one says what happened to both
-        wanted = f"Say {riddle.asks.replace('the last line', _quoted(last[1]))}."
-    else:
-        wanted = f"What is {_NUMBERED.findall(riddle.asks)[-1]}?"
-    told = ", and ".join(f"{_quoted(relation)} of {subject} is {value}" for subject, relation, value in lines)
-    return _with_letters(f"In the documents, {told}. {wanted}")
+    if riddle.kind != "temporal":
+        return f"What is {_described(riddle.lines)[_NUMBERED.findall(riddle.asks)[-1]]}?"
+    *lines, (_, relation, _) = riddle.lines  # the last one says what happened to both
+    entities = _described(lines)
+    asks = riddle.asks.replace("the last line", f'"{relation}"')
+    return f"Say {_NUMBERED.sub(lambda name: entities[name[0]], asks)}."
 
 
-def _quoted(relation: str) -> str:
-    return f'"{relation}"'
-
-
-def _with_letters(text: str) -> str:
-    """X for [1] alone, or X1, X2 and so on, in the order in which they are met."""
-    names = list(dict.fromkeys(_NUMBERED.findall(text)))
-    letters = {name: f"X{number}" if len(names) > 1 else "X" for number, name in enumerate(names, 1)}
-    return _NUMBERED.sub(lambda name: letters[name[0]], text)
+def _described(lines: Sequence[Line]) -> dict[str, str]:
+    """For each thing that is not named, what the lines say of it with the help of those before it."""
+    described: dict[str, str] = {}
+    for subject, relation, value in lines:
+        if _NUMBERED.fullmatch(value) and (value not in described or not _NUMBERED.fullmatch(subject)):
+            phrase = f'the "{relation}" of {described.get(subject, subject)}'
+            described[value] = f"{described[value]}, which is {phrase}" if value in described else phrase
+        else:
+            phrase = f'whose "{relation}" is {described.get(value, value)}'
+            described[subject] = (
+                f"{described[subject]}, and {phrase}" if subject in described else f"the entity {phrase}"
+            )
+    return described

@@ -7,7 +7,7 @@ from tasks.generation.chat import Unanswered
 from tasks.generation.scripted import ScriptedChat
 from tasks.generation.structured import Refused
 from tasks.synthesis import wording
-from tasks.synthesis.riddles import Riddle
+from tasks.synthesis.riddles import Line, Riddle
 from tasks.synthesis.triples import Triple
 from tasks.synthesis.wording import Wording, fault, plain_words, prompt, word_riddles
 
@@ -79,21 +79,39 @@ def test_no_reply_and_no_json_are_refused_with_their_reason() -> None:
     assert list(word_riddles(ScriptedChat([]), [], 0)) == []
 
 
-def test_plain_words_say_the_lines_and_nothing_else() -> None:
-    assert plain_words(RIDDLE) == (
-        'In the documents, "makes" of X1 is anvils, and "was founded by" of X1 is X2, and "was born in" of X2 is X3. '
-        "What is X3?"
-    )
-    single = replace(RIDDLE, kind="triple", lines=(("Acme", "was founded by", "[1]"),), asks="who or what is [1]")
-    assert plain_words(single) == 'In the documents, "was founded by" of Acme is X. What is X?'
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([("Acme", "seat", "[1]")], 'What is the "seat" of Acme?'),
+        ([("[1]", "seat", "Ulm")], 'What is the entity whose "seat" is Ulm?'),
+        (
+            [("[1]", "makes", "anvils"), ("[1]", "founder", "[2]"), ("[2]", "born in", "[3]")],
+            'What is the "born in" of the "founder" of the entity whose "makes" is anvils?',
+        ),
+        (
+            [("Acme", "supplier", "[2]"), ("[3]", "supplier", "[2]")],
+            'What is the entity whose "supplier" is the "supplier" of Acme?',
+        ),
+        (
+            [("[1]", "makes", "anvils"), ("[1]", "staff", "7"), ("[2]", "supplier", "[1]")],
+            'What is the entity whose "supplier" is the entity whose "makes" is anvils, and whose "staff" is 7?',
+        ),
+        (
+            [("[1]", "makes", "anvils"), ("Ann", "firm", "[1]"), ("[1]", "seat", "[2]")],
+            'What is the "seat" of the entity whose "makes" is anvils, which is the "firm" of Ann?',
+        ),
+    ],
+)
+def test_plain_words_say_the_lines_and_nothing_else(lines: list[Line], expected: str) -> None:
+    last = max(part for line in lines for part in line if part.startswith("["))
+    assert plain_words(replace(RIDDLE, lines=tuple(lines), asks=f"who or what is {last}")) == expected
 
 
 def test_plain_words_about_time_ask_for_the_order_of_the_last_line() -> None:
-    lines = (("[1]", "makes", "anvils"), ("[2]", "makes", "bolts"), ("[1] and likewise [2]", "was founded in", "?"))
+    lines = (("[1]", "makes", "anvils"), ("Ann", "firm", "[2]"), ("[1] and likewise [2]", "was founded in", "?"))
     asks = "to which of [1] and [2] the last line happened earlier"
     assert plain_words(replace(RIDDLE, kind="temporal", lines=lines, asks=asks)) == (
-        'In the documents, "makes" of X1 is anvils, and "makes" of X2 is bolts. '
-        'Say to which of X1 and X2 "was founded in" happened earlier.'
+        'Say to which of the entity whose "makes" is anvils and the "firm" of Ann "was founded in" happened earlier.'
     )
 
 
