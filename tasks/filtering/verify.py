@@ -51,6 +51,10 @@ PICTURE = VERIFIED / "questions.png"
 METRICS = Path("metrics/verify.json")
 
 
+class TooFewError(InputError):
+    """A domain has too few verified questions to train on, or to test."""
+
+
 @dataclass(frozen=True)
 class Dealt:
     """Questions with a length for each, and the fates of those that fit none."""
@@ -69,10 +73,12 @@ def run(params: Params) -> None:
         count = ChatTokenizer.load(params.base_model).count
         left, screened = screen(questions, survey(library.stream()), params.filtering, count)
         dealt = assign(left, library, params)
-        fates = [*screened, *dealt.dropped]
-        tally = examine(dealt.assignments, fates, library, params)
-        write_fates(FATES, fates)
-        write_json(METRICS, tally.funnel())
+        fates, tally = [*screened, *dealt.dropped], Tally()
+        try:
+            examine(dealt.assignments, fates, tally, library, params)
+        except TooFewError:
+            report(tally.funnel(), fates, params.seed, tracker)  # it says where they went
+            raise
         report(tally.funnel(), fates, params.seed, tracker)
 
 
@@ -108,9 +114,14 @@ def assign(questions: Sequence[Question], library: Library, params: Params) -> D
     return Dealt(tuple(sorted(assignments, key=lambda assigned: assigned.limit)), tuple(dropped))
 
 
-def examine(assignments: Sequence[Assignment], fates: list[Fate], library: Library, params: Params) -> Tally:
-    """Examine all, write what is kept and add every fate to `fates`. Nothing appears where a domain is too small."""
-    tally = Tally()
+def examine(
+    assignments: Sequence[Assignment], fates: list[Fate], tally: Tally, library: Library, params: Params
+) -> None:
+    """Examine all, write what is kept, and add every fate to `fates` and `tally`.
+
+    Raises:
+        TooFewError: of a domain; then no item is written, but all fates are there.
+    """
     for fate in fates:
         tally.add(fate)
     with ExitStack() as stack, meter("verify", max(1, len(assignments))) as progress:
@@ -122,7 +133,6 @@ def examine(assignments: Sequence[Assignment], fates: list[Fate], library: Libra
             fates += [examined.fate for examined in batch]
             progress.advance(len(batch), "questions")
         check_domains(tally, params)
-    return tally
 
 
 def record(examined: Examined, tally: Tally, writers: Mapping[Split, RecordWriter[Item]]) -> None:
@@ -139,7 +149,7 @@ def check_domains(tally: Tally, params: Params) -> None:
     """Refuse a corpus too small to fill one training batch of a domain, or to test it.
 
     Raises:
-        InputError: names the domain, the count and the remedy.
+        TooFewError: names the domain, the count and the remedy.
     """
     weights = params.rl.domain_weights
     needs: tuple[tuple[Split, int], ...]
@@ -149,10 +159,11 @@ def check_domains(tally: Tally, params: Params) -> None:
         for split, need in needs:
             kept = tally.number(split, domain, Outcome.KEPT)
             if kept < need:
-                raise InputError(
+                raise TooFewError(
                     f"domain {domain} has {kept} verified {split} questions of {tally.number(split, domain)} "
                     f"synthesised and needs {need}; add documents to the corpus (corpus.folder), raise "
-                    f"synthesis.questions_per_domain, or set rl.domain_weights.{domain} to 0"
+                    f"synthesis.questions_per_domain, or set rl.domain_weights.{domain} to 0; "
+                    f"{METRICS} says where they went"
                 )
 
 
@@ -172,11 +183,13 @@ def write_fates(path: Path, fates: Sequence[Fate]) -> None:
 
 
 def report(result: Funnel, fates: Sequence[Fate], seed: int, tracker: Tracker) -> None:
-    """The funnel in the terminal, in MLflow and beside the data, with a picture of the questions."""
+    """What became of the questions, one by one and as a funnel: in files, in the terminal and in MLflow."""
     from rich.console import Console
 
     from tasks.filtering.picture import draw_questions
 
+    write_fates(FATES, fates)
+    write_json(METRICS, result)
     found = {split: stages(result.rows, split) for split in SPLITS}
     write_text(FUNNEL, "\n".join(f"## {split}\n\n{markdown(steps)}" for split, steps in found.items()))
     remark = draw_questions(PICTURE, fates, seed)

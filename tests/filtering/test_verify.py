@@ -186,7 +186,9 @@ class TestStage:
         store(documents, [one for one in questions if one.split != "train"] + questions[:1])
         with pytest.raises(InputError, match=r"reading_comprehension has 1 verified train .* needs 2; add doc"):
             verify.run(params)
-        assert not [path for path in verify.VERIFIED.rglob("*") if path.is_file()]
+        assert {path.name for path in verify.VERIFIED.iterdir()} == {"fates.parquet", "funnel.md", "questions.png"}
+        rows = json.loads(verify.METRICS.read_text())["rows"]
+        assert sum(row["count"] for row in rows) == len([one for one in questions if one.split != "train"]) + 1
 
     def test_nothing_synthesised(self, params: Params, generator: RuleGenerator) -> None:
         write_documents(verify.DOCUMENTS, world()[0])
