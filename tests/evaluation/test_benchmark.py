@@ -94,7 +94,7 @@ def test_a_second_run_changes_no_byte_and_other_limits_stand_alone(tracker: Null
         (["checkpoints/none", "docmath"], "CheckpointError: checkpoints/none"),
         (
             ["checkpoints/base", "docmath", "--data", "nowhere"],
-            "InputError: nowhere/docmath does not exist; get the data",
+            "InputError: nowhere/docmath does not exist, and the hub gave nothing",
         ),
         (["checkpoints/base", "docmath", "--set=evaluation.benchmarks.samples=0"], "ParameterError"),
     ],

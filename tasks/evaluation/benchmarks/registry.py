@@ -12,6 +12,7 @@ from tasks.evaluation.benchmarks.corpusqa import CORPUSQA
 from tasks.evaluation.benchmarks.docmath import DOCMATH
 from tasks.evaluation.benchmarks.frames import FRAMES
 from tasks.evaluation.benchmarks.harness import AIME24, AIME25, GPQA_DIAMOND, MMLU_PRO
+from tasks.evaluation.benchmarks.hub import HubData, fetch
 from tasks.evaluation.benchmarks.interactive import Interactive
 from tasks.evaluation.benchmarks.longbench_v1 import LONGBENCH_V1
 from tasks.evaluation.benchmarks.longbench_v2 import LONGBENCH_V2
@@ -30,39 +31,37 @@ from tasks.rewards.judging.purposes import (
     Purpose,
 )
 
-HUB = "hf download --repo-type dataset --local-dir"
-
 
 @dataclass(frozen=True)
 class Entry:
-    """A benchmark, how its data gets into the folder `{place}`, and for which purposes it asks a judge.
+    """A benchmark, where its data comes from, and for which purposes it asks a judge.
 
-    `folder` is where its data lies; by default it bears the benchmark's name. `release` tells releases of it apart.
+    `data` is on the hub, or it is a line that says how to get it to `{place}`. `folder` is where it lies; by default it
+    bears the benchmark's name. `release` tells releases of it apart.
     """
 
     benchmark: Benchmark[Any] | Interactive[Any]
-    how_to_get: str
+    data: HubData | str
     purposes: tuple[Purpose, ...] = ()
     folder: str = ""
     release: Callable[[Path], str] | None = None
 
 
+def _revision(benchmark: Benchmark[Any]) -> str:
+    return benchmark.source.split("@")[1]
+
+
 ENTRIES: Sequence[Entry] = (
-    Entry(LONGBENCH_V2, f"{HUB} {{place}} THUDM/LongBench-v2 data.json --revision {LONGBENCH_V2.source.split('@')[1]}"),
-    Entry(
-        LONGBENCH_V1,
-        f"{HUB} {{place}} THUDM/LongBench data.zip --revision {LONGBENCH_V1.source.split('@')[1]}, then unzip it there",
-        (EQUIVALENCE,),
-    ),
-    Entry(FRAMES, f"{HUB} {{place}} Tongyi-Zhiwen/frames test.jsonl", (VITAL_FACTS,)),
-    Entry(DOCMATH, f"{HUB} {{place}} Tongyi-Zhiwen/docmath"),
-    Entry(CORPUSQA, f"{HUB} {{place}} Tongyi-Zhiwen/CorpusQA", (CORPUS_QA, EQUIVALENCE)),
-    Entry(MRCR, f"{HUB} {{place}} openai/mrcr --revision {MRCR.source.split('@')[1]}"),
+    Entry(LONGBENCH_V2, HubData("THUDM/LongBench-v2", ("data.json",), _revision(LONGBENCH_V2))),
+    Entry(LONGBENCH_V1, HubData("THUDM/LongBench", ("data.zip",), _revision(LONGBENCH_V1)), (EQUIVALENCE,)),
+    Entry(FRAMES, HubData("Tongyi-Zhiwen/frames", ("test.jsonl",)), (VITAL_FACTS,)),
+    Entry(DOCMATH, HubData("Tongyi-Zhiwen/docmath")),
+    Entry(CORPUSQA, HubData("Tongyi-Zhiwen/CorpusQA"), (CORPUS_QA, EQUIVALENCE)),
+    Entry(MRCR, HubData("openai/mrcr", revision=_revision(MRCR))),
     Entry(RULER, "python -m tasks.evaluation.benchmarks.ruler.generate --out {place} (--help has the rest)"),
     Entry(
         LONGMEMEVAL,
-        f"{HUB} {{place}} xiaowu0162/longmemeval-cleaned longmemeval_s_cleaned.json "
-        f"--revision {LONGMEMEVAL.source.split('@')[1]}",
+        HubData("xiaowu0162/longmemeval-cleaned", ("longmemeval_s_cleaned.json",), _revision(LONGMEMEVAL)),
         (MEMORY_FACT, MEMORY_TIME, MEMORY_UPDATE, MEMORY_PREFERENCE, MEMORY_ABSTENTION),
         release=release_of,
     ),
@@ -75,10 +74,10 @@ ENTRIES: Sequence[Entry] = (
         )
         for benchmark in (BFCL_MEMORY_KV, BFCL_MEMORY_REC_SUM)
     ),
-    Entry(MMLU_PRO, f"{HUB} {{place}} TIGER-Lab/MMLU-Pro"),
-    Entry(AIME24, f"{HUB} {{place}} Maxwell-Jia/AIME_2024"),
-    Entry(AIME25, f"{HUB} {{place}} math-ai/aime25"),
-    Entry(GPQA_DIAMOND, f"{HUB} {{place}} Idavidrein/gpqa (its conditions must be accepted)"),
+    Entry(MMLU_PRO, HubData("TIGER-Lab/MMLU-Pro")),
+    Entry(AIME24, HubData("Maxwell-Jia/AIME_2024")),
+    Entry(AIME25, HubData("math-ai/aime25")),
+    Entry(GPQA_DIAMOND, HubData("Idavidrein/gpqa")),  # its conditions must be accepted there first
 )
 BY_NAME: Mapping[str, Entry] = {entry.benchmark.name: entry for entry in ENTRIES}
 
@@ -95,12 +94,15 @@ def entry_of(name: str) -> Entry:
 
 
 def data_of(entry: Entry, folder: Path) -> Path:
-    """Where a benchmark's data lies.
+    """Where a benchmark's data lies; it is brought there from the hub if need be.
 
     Raises:
-        InputError: it is not there; the message says how to get it.
+        InputError: it is not there and cannot be brought; the message says how to get it.
     """
     place = folder / (entry.folder or entry.benchmark.name)
-    if not place.is_dir():
-        raise InputError(f"{place} does not exist; get the data: {entry.how_to_get.format(place=place)}")
+    if place.is_dir():
+        return place
+    if isinstance(entry.data, str):
+        raise InputError(f"{place} does not exist; get the data: {entry.data.format(place=place)}")
+    fetch(entry.data, place)
     return place
