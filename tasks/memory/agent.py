@@ -16,7 +16,7 @@ from tasks.errors import InputError
 from tasks.generation.base import Completion, Generator, Sampling
 from tasks.params import MemoryParams
 from tasks.prompts import MemoryState, parse_update, question_from_memory, update_prompt
-from tasks.records import Finish, Question
+from tasks.records import AnswerKind, Domain, Finish, Question
 from tasks.rl.episodes import Turn
 from tasks.tokenization import ChatTokenizer
 
@@ -74,6 +74,24 @@ class _Reading:
     @property
     def state(self) -> MemoryState:
         return self.states[-1] if self.states else MemoryState()
+
+
+def open_question(name: str, text: str, instruction: str = "") -> Question:
+    """A question of which nothing is known but its words: a user's, or a benchmark's that scores in its own way."""
+    return Question(
+        id=name,
+        domain=Domain.READING_COMPREHENSION,
+        question=text,
+        instruction=instruction,
+        gold=(),
+        answer_kind=AnswerKind.FREE_TEXT,
+        document_ids=(),
+        split="test",
+        generator="self_play",
+        difficulty=0,
+        provenance={},
+        seed=0,
+    )
 
 
 def chunk_documents(documents: Sequence[str], chunk_tokens: int, count: Callable[[str], int]) -> list[str]:

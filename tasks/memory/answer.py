@@ -7,7 +7,6 @@ from pathlib import Path
 from tasks.cli import one_line_errors
 from tasks.errors import InputError
 from tasks.params import Params, load_params
-from tasks.records import AnswerKind, Domain, Question
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -25,7 +24,7 @@ def answer(text: str, question: str, model: Path, params: Params) -> str:
     """Read `text` chunk by chunk, printing the memory after each chunk; return the final reply."""
     from tasks.generation.base import Sampling
     from tasks.generation.models import open_generator
-    from tasks.memory.agent import Progress, run_agent
+    from tasks.memory.agent import Progress, open_question, run_agent
     from tasks.tokenization import ChatTokenizer
 
     def show(progress: Progress) -> None:
@@ -35,27 +34,12 @@ def answer(text: str, question: str, model: Path, params: Params) -> str:
     tokenizer = ChatTokenizer.load(model)
     generator = open_generator(model, params.execution, params.threads)
     greedy = Sampling(temperature=0.0, top_p=1.0, max_new_tokens=params.rl.stages["stage4"].max_output_tokens)
-    (run,) = run_agent(generator, tokenizer, [(text,)], [_question(question)], params.memory, greedy, params.seed, show)
+    (run,) = run_agent(
+        generator, tokenizer, [(text,)], [open_question("user", question)], params.memory, greedy, params.seed, show
+    )
     if run.unparsed:
         print(f"{run.unparsed} of {len(run.states)} updates were unreadable; the memory before them was kept")
     return run.reply
-
-
-def _question(text: str) -> Question:
-    """A user's question: nothing is known about its answer."""
-    return Question(
-        id="user",
-        domain=Domain.READING_COMPREHENSION,
-        question=text,
-        gold=(),
-        answer_kind=AnswerKind.TEXT,
-        document_ids=(),
-        split="test",
-        generator="self_play",
-        difficulty=0,
-        provenance={},
-        seed=0,
-    )
 
 
 def _read(path: Path) -> str:

@@ -20,9 +20,8 @@ from tasks.evaluation.benchmarks.interactive import Interactive, Model
 from tasks.evaluation.benchmarks.replies import Said
 from tasks.evaluation.benchmarks.results import Way
 from tasks.generation.base import Generator, Sampling
-from tasks.memory.agent import AgentRun, run_agent
+from tasks.memory.agent import AgentRun, open_question, run_agent
 from tasks.params import BenchmarkParams, MemoryParams, Params
-from tasks.records import AnswerKind, Domain, Question
 from tasks.tokenization import ChatTokenizer
 from tasks.truncation import middle_truncate
 
@@ -137,7 +136,7 @@ def _read_by_agent(tasks: Sequence[Task], candidate: Candidate, exam: Exam) -> l
         candidate.generator,
         candidate.tokenizer,
         [(task.context,) for task in tasks for _ in range(samples)],
-        [_question(task) for task in tasks for _ in range(samples)],
+        [open_question(task.id, task.question, task.instruction) for task in tasks for _ in range(samples)],
         exam.memory,
         exam.sampling,
         seed_of(exam, tasks[0].id),
@@ -152,24 +151,6 @@ def _read_by_agent(tasks: Sequence[Task], candidate: Candidate, exam: Exam) -> l
 def _told(run: AgentRun, length: int) -> Said:
     sampled = sum(len(turn.response_ids) for turn in run.turns)
     return Said(text=run.reply, finish=run.finish, input_tokens=length, output_tokens=sampled, cut=False)
-
-
-def _question(task: Task) -> Question:
-    """What the agent needs of a task; the rest of a question is the synthesis'."""
-    return Question(
-        id=task.id,
-        domain=Domain.READING_COMPREHENSION,
-        question=task.question,
-        instruction=task.instruction,
-        gold=(),
-        answer_kind=AnswerKind.FREE_TEXT,
-        document_ids=(),
-        split="test",
-        generator="self_play",
-        difficulty=0,
-        provenance={},
-        seed=0,
-    )
 
 
 def _played(benchmark: Interactive[Any], tasks: Sequence[Task], candidate: Candidate, exam: Exam) -> list[list[Said]]:
