@@ -19,7 +19,7 @@ from tasks.corpus.library import Library
 from tasks.errors import InputError, PipelineError
 from tasks.execution import IN_FLIGHT, run_batches
 from tasks.filtering import balance, examination, verify
-from tasks.filtering.funnel import Outcome
+from tasks.filtering.funnel import Outcome, Tally
 from tasks.generation import models
 from tasks.generation.base import Sampling
 from tasks.generation.chat import Reply, Request, Unanswered
@@ -180,7 +180,7 @@ def verified(questions: list[Question], params: Params) -> dict[str, bytes]:
     library = Library.open(verify.DOCUMENTS)
     dealt = verify.assign(questions, library, params.model_copy(update={"execution": LOCAL}))
     fates = list(dealt.dropped)
-    verify.examine(dealt.assignments, fates, library, params)
+    verify.examine(dealt.assignments, fates, Tally(), library, params)
     verify.write_fates(verify.FATES, fates)
     assert {Outcome.KEPT, Outcome.NOT_ROBUST} == {fate.outcome for fate in fates}
     return {path.name: path.read_bytes() for path in verify.VERIFIED.iterdir()}
@@ -212,7 +212,7 @@ def test_lengths_and_pass_rates_are_the_same_after_a_journey(
     """The other workers of these stages. They import and load what the verifier does, so no processes for them."""
     library = Library.open(verify.DOCUMENTS)
     dealt = verify.assign(questions, library, tiny)
-    verify.examine(dealt.assignments, [], library, tiny)
+    verify.examine(dealt.assignments, [], Tally(), library, tiny)
     rates = balance.measure(tiny)
     for module in (verify, balance):
         monkeypatch.setattr(module, "run_batches", through_bytes)
