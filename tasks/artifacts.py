@@ -17,7 +17,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -38,7 +38,7 @@ DVC_VARIABLE = "DVC_STAGE"  # DVC sets it for the command of a stage
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 AT_FDCWD = -100  # linux/fcntl.h
 RENAME_EXCHANGE = 2  # linux/fs.h
-ROW_GROUP_CHARACTERS = 2**23  # what a writer holds in memory
+ROW_GROUP_CHARACTERS = 2**21  # what a writer holds in memory, and a reader decodes at once
 ROW_GROUP_ROWS = 2**14
 ROWS_AT_A_TIME = 64  # what a reader holds
 FULL = (os.strerror(errno.ENOSPC), "database or disk is full")  # in words of libraries; the second is SQLite's
@@ -285,6 +285,13 @@ def write_questions(path: Path, questions: Iterable[Question]) -> None:
         writer.write(questions)
 
 
+def stream_rows(file: "pq.ParquetFile", columns: Sequence[str] | None = None) -> Iterator[Row]:
+    """The rows of any parquet file, of which one row group at most is in memory."""
+    for group in range(file.num_row_groups):  # asked for all groups, pyarrow keeps those that were read
+        for batch in file.iter_batches(ROWS_AT_A_TIME, row_groups=[group], columns=columns):
+            yield from batch.to_pylist()
+
+
 def stream_documents(path: Path) -> Iterator[Document]:
     """Read what `document_writer` wrote, a few rows at a time.
 
@@ -457,12 +464,9 @@ def _stream_rows(path: Path, schema: "pa.Schema", parse: Callable[[Row], R]) -> 
         _check_column(path, field, file.schema_arrow)
 
     def rows() -> Iterator[R]:
-        number = 0
         with file, _readable(path):
-            for batch in file.iter_batches(ROWS_AT_A_TIME, columns=schema.names):
-                for row in batch.to_pylist():
-                    yield _parsed(row, number, path, parse)
-                    number += 1
+            for number, row in enumerate(stream_rows(file, schema.names)):
+                yield _parsed(row, number, path, parse)
 
     return rows()
 

@@ -8,7 +8,7 @@ each, so that never more than a few per worker are in flight.
 import os
 import socket
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -40,10 +40,66 @@ def run_batches(make_worker: Callable[[], Callable[[T], U]], tasks: Iterable[T],
     Raises:
         PipelineError: Ray is not installed, or no cluster answers at the address.
     """
-    if isinstance(execution, RayExecution):
-        yield from _on_ray(make_worker, iter(tasks), execution)
-    else:
-        yield from map(_Worker(make_worker), tasks)
+    workers = Workers(make_worker, execution)
+    try:
+        yield from workers.run(tasks)
+    finally:
+        workers.close()
+
+
+class Workers(Generic[T, U]):
+    """Workers that outlive a stream of tasks, so that a model is loaded once for many. One stream at a time.
+
+    A stream that ends early, by an error or because the caller wants no more, ends the workers on Ray; the next stream
+    starts others.
+    """
+
+    def __init__(self, make_worker: Callable[[], Callable[[T], U]], execution: Execution) -> None:
+        """As for `run_batches`."""
+        self._make_worker = make_worker
+        self._execution = execution
+        self._here = _Worker(make_worker)
+        self._flow: _Flow | None = None
+        self._busy = False
+
+    def run(self, tasks: Iterable[T]) -> Iterator[U]:
+        """As `run_batches`; the workers stay.
+
+        Raises:
+            RuntimeError: an earlier stream has not ended.
+        """
+        if self._busy:
+            raise RuntimeError("these workers are at another stream of tasks; take all results of that one first")
+        self._busy = True
+        try:
+            if isinstance(self._execution, RayExecution):
+                yield from self._on_ray(iter(tasks), self._execution)
+            else:
+                yield from map(self._here, tasks)
+        finally:
+            self._busy = False
+
+    def close(self) -> None:
+        """End the workers on Ray. What is no longer referred to ends by itself."""
+        if self._flow:
+            self._flow.close()
+            self._flow = None
+
+    def _on_ray(self, tasks: Iterator[T], execution: RayExecution) -> Iterator[U]:
+        first = list(islice(tasks, IN_FLIGHT * execution.workers))
+        if not first:
+            return
+        flow = self._flow = self._flow or _Flow(self._make_worker, execution)
+        complete = False
+        try:
+            waiting = flow.hand_over(first)
+            while waiting:
+                yield flow.result()
+                waiting += flow.hand_over(list(islice(tasks, 1))) - 1
+            complete = True
+        finally:
+            if not complete:  # results that nobody takes are on their way
+                self.close()
 
 
 class _Worker(Generic[T, U]):
@@ -88,35 +144,36 @@ def _pickled(error: Exception) -> bytes:
     return dumped
 
 
-def _on_ray(make_worker: Callable[[], Callable[[T], U]], tasks: Iterator[T], execution: RayExecution) -> Iterator[U]:
-    first = list(islice(tasks, IN_FLIGHT * execution.workers))
-    if not first:
-        return
-    _connect(execution)
-    from ray import cloudpickle
-    from ray.util.queue import Queue
+class _Flow:
+    """The queue into the workers on Ray, and the rows that come out."""
 
-    queue = Queue(actor_options={"num_cpus": 0})
-    rows = _rows(make_worker, queue, execution)
-    try:
-        waiting = _hand_over(queue, first)
-        while waiting:
-            result, error = cloudpickle.loads(next(rows)["result"][0])
-            if error is not None:
-                raise error
-            yield result
-            waiting += _hand_over(queue, list(islice(tasks, 1))) - 1
-    finally:
-        rows.close()  # ends the actors, also when the caller wants no more
-        queue.shutdown(force=True)
+    def __init__(self, make_worker: Callable[[], Callable[[Any], Any]], execution: RayExecution) -> None:
+        _connect(execution)
+        from ray.util.queue import Queue
 
+        self._queue = Queue(actor_options={"num_cpus": 0})
+        self._rows = _rows(make_worker, self._queue, execution)
 
-def _hand_over(queue: "Queue", tasks: list[T]) -> int:
-    """How many tasks that were."""
-    from ray import cloudpickle
+    def hand_over(self, tasks: Sequence[Any]) -> int:
+        """How many tasks that were."""
+        from ray import cloudpickle
 
-    queue.put_nowait_batch([cloudpickle.dumps(task) for task in tasks])
-    return len(tasks)
+        self._queue.put_nowait_batch([cloudpickle.dumps(task) for task in tasks])
+        return len(tasks)
+
+    def result(self) -> Any:
+        """The next in order; the worker's error, where it had one, is raised."""
+        from ray import cloudpickle
+
+        result, error = cloudpickle.loads(next(self._rows)["result"][0])
+        if error is not None:
+            raise error
+        return result
+
+    def close(self) -> None:
+        """End the actors."""
+        self._rows.close()
+        self._queue.shutdown(force=True)
 
 
 def _rows(

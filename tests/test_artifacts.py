@@ -312,6 +312,20 @@ def test_streams_hold_a_row_group_at_a_time(tmp_path: Path, monkeypatch: pytest.
     assert [next(stream), *stream] == written
 
 
+def test_reading_a_large_file_takes_no_more_memory_than_a_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pyarrow keeps what it read of a file that is read as a whole."""
+    monkeypatch.setattr(artifacts, "ROW_GROUP_ROWS", 1)
+    size = 2**18
+    texts = (DOCUMENT.model_copy(update={"id": f"d{number}", "text": f"{number:0{size}}"}) for number in range(64))
+    write_documents(tmp_path / "x.parquet", texts)
+    before = pa.total_allocated_bytes()
+    held = [pa.total_allocated_bytes() - before for _ in stream_documents(tmp_path / "x.parquet")]
+    assert len(held) == 64
+    assert 0 < max(held) < 16 * size
+
+
 def test_the_rows_of_a_group_are_bounded_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifacts, "ROW_GROUP_ROWS", 2)
     with item_writer(tmp_path / "x.parquet") as writer:

@@ -17,7 +17,7 @@ from tasks.corpus.countries import load_countries
 from tasks.corpus.documents import country_drafts
 from tasks.corpus.library import Library
 from tasks.errors import InputError, PipelineError
-from tasks.execution import IN_FLIGHT, run_batches
+from tasks.execution import IN_FLIGHT, Workers, run_batches
 from tasks.filtering import balance, examination, verify
 from tasks.filtering.funnel import Outcome, Tally
 from tasks.generation import models
@@ -118,6 +118,35 @@ def test_an_error_that_no_user_caused_brings_its_traceback(make: Callable[[], Sq
 def test_without_tasks_no_worker_is_made(where: Execution, make: Callable[[], Squares], tmp_path: Path) -> None:
     assert list(run_batches(make, [], where)) == []
     assert not (tmp_path / "made").exists()
+
+
+def test_workers_stay(where: Execution, make: Callable[[], Squares], tmp_path: Path) -> None:
+    workers = Workers(make, where)
+    for stream in ([], [1], range(20, 40), [], [3, 2]):
+        assert [square for square, _ in workers.run(stream)] == [number**2 for number in stream]
+    workers.close()
+    assert len((tmp_path / "made").read_text().split()) == (where.workers if isinstance(where, RayExecution) else 1)
+
+
+def test_workers_serve_on_after_a_stream_that_ended_early(where: Execution, make: Callable[[], Squares]) -> None:
+    workers = Workers(make, where)
+    left = workers.run(range(50, 90))
+    assert next(left)[0] == 2500
+    left.close()  # type: ignore[attr-defined]  # with tasks in flight, whose results nobody must get
+    with pytest.raises(InputError):
+        list(workers.run([12, 13, 15]))
+    assert [square for square, _ in workers.run([7, 8])] == [49, 64]
+    workers.close()
+
+
+def test_workers_refuse_a_second_stream_in_a_first(make: Callable[[], Squares]) -> None:
+    workers = Workers(make, LOCAL)
+    first = workers.run([1, 2])
+    next(first)
+    with pytest.raises(RuntimeError, match="at another stream"):
+        next(workers.run([3]))
+    assert [square for square, _ in first] == [4]
+    assert [square for square, _ in workers.run([3])] == [9]
 
 
 class Unreadable(Exception):
@@ -230,8 +259,9 @@ def test_a_writer_gives_the_same_replies(scratch: Path, on_ray: RayExecution, mo
     schemas = (None, GrammarWriter, made_here)
 
     def replies(where: Execution) -> list[Reply | Unanswered]:
-        asked = (Request(f"p{n}", Sampling(1.0, 1.0, 40), n, schemas[n % 3]) for n in range(7))
-        return list(models.WorkerChat(writer, where, threads=1).complete(asked))
+        chat = models.WorkerChat(writer, where, threads=1)
+        asked = [Request(f"p{n}", Sampling(1.0, 1.0, 40), n, schemas[n % 3]) for n in range(7)]
+        return [*chat.complete(iter(asked[:5])), *chat.complete(asked[5:])]  # as the rounds of a game
 
     here = replies(LOCAL)
     assert len({reply.text for reply in here if isinstance(reply, Reply)}) > 1

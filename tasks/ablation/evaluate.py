@@ -37,6 +37,7 @@ def run(params: Params) -> None:
         items = read_items(TEST_ITEMS)
         if not items:
             raise InputError(f"{TEST_ITEMS} holds no item; raise synthesis.test_questions_per_domain")
+        tracker.log_dataset(TEST_ITEMS, "test")
         scores = summarise(ask(items, params))
         figures = figures_of(scores)
         write_json(SCORES, scores)

@@ -58,6 +58,7 @@ def run(params: Params) -> None:
         check_checkpoint(params.base_model)
         bins = params.filtering.pass_rate_bins
         items = measure(params)
+        tracker.log_dataset(VERIFIED, "verified")
         kept = balance(items, bins, params.seed)
         generators = dict(sorted(Counter(item.generator for item in kept).items()))
         result = Balance(bins, histogram(items, bins), histogram(kept, bins), generators)

@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from tasks.artifacts import stream_rows
 from tasks.errors import InputError
-
-BATCH = 256  # rows of a parquet file in memory
 
 
 def benchmark_texts(folder: Path) -> Iterator[tuple[str, str]]:
@@ -53,8 +52,7 @@ def _parquet(path: Path) -> Iterator[object]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(BATCH):
-            yield from batch.to_pylist()
+        yield from stream_rows(file)
 
 
 _READERS: dict[str, Callable[[Path], Iterator[object]]] = {".json": _json, ".jsonl": _jsonl, ".parquet": _parquet}

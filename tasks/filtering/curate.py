@@ -97,6 +97,7 @@ def run(name: StageName, params: Params) -> None:
         check_checkpoint(checkpoint)
         tokenizer = ChatTokenizer.load(checkpoint)
         items = read_items(BALANCED)
+        tracker.log_dataset(BALANCED, "balanced-train")
         require_means(item.question for item in items)
         pool = pool_of(name, items, params, tokenizer)
         rolls = reroll(name, pool, params, checkpoint, tokenizer)

@@ -69,6 +69,7 @@ def run(params: Params) -> None:
         check_checkpoint(params.base_model)
         library = Library.open(DOCUMENTS)
         questions = read_synthesized(SYNTHESIZED)
+        tracker.log_dataset(SYNTHESIZED, "synthesized")
         require_means(questions)
         count = ChatTokenizer.load(params.base_model).count
         left, screened = screen(questions, survey(library.stream()), params.filtering, count)

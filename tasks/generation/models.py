@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tasks.artifacts import WORK, sha256_of
 from tasks.errors import CheckpointError, ParameterError
-from tasks.execution import run_batches
+from tasks.execution import Workers
 from tasks.generation.base import Generator
 from tasks.generation.chat import ChatModel, Reply, Request, Unanswered
 from tasks.generation.journal import Remembered
@@ -94,8 +94,7 @@ class WorkerChat:
 
     def __init__(self, writer: LocalWriter, execution: Execution, threads: int) -> None:
         self._writer = writer.model_copy(update={"model": writer.model.absolute()})  # workers may start elsewhere
-        self._execution = execution
-        self._threads = threads
+        self._workers = Workers(partial(Worker, self._writer, threads), execution)
         self.context_tokens = writer.context_tokens
         self.max_output_tokens = writer.max_output_tokens
 
@@ -104,10 +103,8 @@ class WorkerChat:
         return _tokenizer(self._writer.model).count(text)
 
     def complete(self, requests: Iterable[Request]) -> Iterator[Reply | Unanswered]:
-        """Answer in order. On Ray every call starts the workers, so give it long streams."""
-        make_worker = partial(Worker, self._writer, self._threads)
-        batches = _batches(requests, BATCH[self._writer.type])
-        for replies in run_batches(make_worker, batches, self._execution):
+        """Answer in order. Workers on Ray start with the first call and stay: each loads the model once."""
+        for replies in self._workers.run(_batches(requests, BATCH[self._writer.type])):
             yield from replies
 
 

@@ -92,6 +92,7 @@ def test_equal_counts_with_rates_of_all_answers(params: Params, generator: DiceG
     assert Counter(min(3, int(4 * (one.pass_rate or 0))) for one in kept) == Counter(
         {level: count for level, count in enumerate(after) if count}
     )
+    assert tracker.datasets == {"verified": balance.VERIFIED}
     assert tracker.artifacts == [balance.METRICS, balance.BALANCED / "README.md"]
 
 

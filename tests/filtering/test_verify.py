@@ -108,9 +108,12 @@ def outcomes(examined: Sequence[Examined]) -> list[Outcome]:
 
 
 class TestStage:
-    def test_every_split_is_written_with_its_checks(self, params: Params, generator: RuleGenerator) -> None:
+    def test_every_split_is_written_with_its_checks(
+        self, params: Params, generator: RuleGenerator, tracker: NullTracker
+    ) -> None:
         store(*world())
         verify.run(params)
+        assert tracker.datasets == {"synthesized": verify.SYNTHESIZED}
         train, held_out = read("train"), [*read("development"), *read("test")]
         without_model = ("splits", "answer_length", "near_duplicates", "contamination", "guessing", "grounding")
         assert (len(train), len(held_out)) == (12, 24)

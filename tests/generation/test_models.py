@@ -79,7 +79,7 @@ def test_a_local_model_writes_and_is_remembered(params, scratch, monkeypatch):
     replies = list(model.complete(requests(20)))
     assert all(isinstance(reply, Reply) for reply in replies)
     assert all(GrammarWriter.model_validate_json(reply.text) for reply in replies[1::2] if isinstance(reply, Reply))
-    monkeypatch.setattr(models, "run_batches", None)  # nothing is asked any more
+    monkeypatch.setattr(models.Workers, "run", None)  # nothing is asked any more
     assert list(open_writer(written_by(params, local_writer(folder)), "s").complete(requests(20))) == replies
 
 
@@ -93,12 +93,12 @@ def test_a_worker_replies_alike_after_a_journey(params, scratch):
     chat = models.WorkerChat(local_writer(write_folder(scratch / "model").relative_to(scratch)), HERE, 1)
     here = list(chat.complete(requests(40)))
 
-    def journey(make_worker, batches, execution):
+    def journey(workers, batches):
         sent = [pickle.loads(pickle.dumps(batch)) for batch in batches]
-        return map(pickle.loads(pickle.dumps(make_worker))(), sent)
+        return map(pickle.loads(pickle.dumps(workers._make_worker))(), sent)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(models, "run_batches", journey)
+        patch.setattr(models.Workers, "run", journey)
         (scratch / "elsewhere").mkdir()
         patch.chdir(scratch / "elsewhere")
         models._open_chat.cache_clear()

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tasks.artifacts import stream_rows
 from tasks.errors import InputError
 
 HOW_TO_GET = "docs/benchmarks.md says how to get it"
 LONGEST_FIELD = 2**31 - 1  # of a CSV; Python's own limit of 128 K characters is shorter than a context
-ROWS_AT_A_TIME = 64  # of a parquet file in memory
 
 Fields = Mapping[str, object]
 
@@ -133,8 +133,7 @@ def _parquet(path: Path) -> Iterator[object]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(ROWS_AT_A_TIME):
-            yield from batch.to_pylist()
+        yield from stream_rows(file)
 
 
 def _separated(separator: str) -> Callable[[Path], Iterator[object]]:
