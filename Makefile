@@ -68,7 +68,7 @@ $(READY): pyproject.toml constraints.txt
 
 $(TOOLS): $(READY)
 	@echo "Adding the tools for tests, and verl"
-	@$(PIP_INSTALL) --editable '.[dev,verl,gguf]'
+	@$(PIP_INSTALL) --editable '.[dev,verl,gguf,lm-eval]'
 	@touch $@
 
 # The file lists all that is needed; what the packages themselves ask for does not resolve together.

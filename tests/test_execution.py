@@ -218,7 +218,7 @@ def verified(questions: list[Question], params: Params) -> dict[str, bytes]:
 def test_verification_writes_the_same_bytes(
     tiny: Params, questions: list[Question], on_ray: RayExecution, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(examination, "BATCH", 3)  # more batches than workers
+    monkeypatch.setitem(examination.BATCH, "torch", 3)  # more batches than workers
     here = verified(questions, tiny)
     assert set(here) == {"train.parquet", "development.parquet", "test.parquet", "fates.parquet"}
     assert verified(questions, tiny.model_copy(update={"execution": on_ray})) == here

@@ -75,7 +75,8 @@ def measure(params: Params) -> list[Measured]:
     path = VERIFIED / "train.parquet"
     measured: list[Measured] = []
     with meter("balance: pass rates", max(1, sum(1 for _ in stream_items(path)))) as progress:
-        for batch in run_batches(partial(Completer, params), batches(stream_items(path)), params.execution):
+        asked = batches(stream_items(path), params.execution)
+        for batch in run_batches(partial(Completer, params), asked, params.execution):
             measured += batch
             progress.advance(len(batch), "items")
     return measured

@@ -9,7 +9,7 @@ own length, far beyond the window, and the re-roll is the memory agent's.
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -100,6 +100,7 @@ def run(name: StageName, params: Params) -> None:
         tracker.log_dataset(BALANCED, "balanced-train")
         require_means(item.question for item in items)
         pool = pool_of(name, items, params, tokenizer)
+        check_domains(name, pool, [item.question.domain for item in (*pool.fresh, *pool.earlier)], params)
         rolls = reroll(name, pool, params, checkpoint, tokenizer)
         choices = choose(name, rolls, params)
         result = summarise(name, checkpoint, rolls, choices, params.rl.stages[name].questions)
@@ -199,15 +200,24 @@ def choose(name: StageName, rolls: Rolls, params: Params) -> list[Choice]:
     asked = params.rl.stages[name].questions
     seed = f"{params.seed}/curate/{name}"
     choices = select(rolls.fresh, rolls.earlier, asked, params.curate.retrospective_share, seed)
-    found = {choice.rerolled.item.question.domain for choice in choices}
+    check_domains(name, rolls, [choice.rerolled.item.question.domain for choice in choices], params)
+    return choices
+
+
+def check_domains(name: StageName, pool: Pool | Rolls, found: Collection[Domain], params: Params) -> None:
+    """Refuse a stage that would train on fewer domains than its weights name.
+
+    Raises:
+        InputError: a weighted domain is not among those found.
+    """
     for domain, weight in params.rl.domain_weights.items():
         if weight > 0 and domain not in found:
             raise InputError(
-                f"{name}: domain {domain} has no item among {len(rolls.fresh)} of the stage's length and "
-                f"{len(rolls.earlier)} earlier ones; raise synthesis.questions_per_domain or "
-                f"rl.stages.{name}.max_input_tokens, or set rl.domain_weights.{domain} to 0"
+                f"{name}: domain {domain} has no item among {len(pool.fresh)} of the stage's length and "
+                f"{len(pool.earlier)} earlier ones; raise synthesis.questions_per_domain or "
+                f"rl.stages.{name}.max_input_tokens, or set rl.domain_weights.{domain} to 0; "
+                "metrics/verify.json says what verification dropped"
             )
-    return choices
 
 
 def summarise(name: StageName, checkpoint: Path, rolls: Rolls, choices: Sequence[Choice], asked: int) -> Curation:

@@ -19,14 +19,15 @@ from tasks.filtering.grounding import Grounding
 from tasks.filtering.guessing import guess_rate
 from tasks.filtering.lengths import bucket_of, buckets, remembered
 from tasks.filtering.trials import Exam, Examiner, sampling_of
-from tasks.params import Params
+from tasks.params import Execution, Params
 from tasks.prompts import question_prompt
 from tasks.records import UNTRIED, Item, Question, Trials
 from tasks.rewards.opening import open_judge_in
 from tasks.synthesis.distractors import extend
 from tasks.tokenization import ChatTokenizer
 
-BATCH = 128  # questions: enough to sample together, few enough to hold with their documents
+# Questions: enough to sample together, few enough to hold with their documents, and to see that it goes on.
+BATCH = {"torch": 128, "transformers": 8, "vllm": 128}
 CHECKED = ("splits", "answer_length", "near_duplicates", "contamination", "guessing", "grounding")
 T = TypeVar("T")
 
@@ -56,10 +57,10 @@ class Examined:
         return Fate(self.question, self.outcome)
 
 
-def batches(things: Iterable[T]) -> Iterator[tuple[T, ...]]:
-    """Fixed batches in order, the last one shorter."""
+def batches(things: Iterable[T], execution: Execution) -> Iterator[tuple[T, ...]]:
+    """Fixed batches in order, as the sampler likes them; the last one is shorter."""
     left = iter(things)
-    while batch := tuple(islice(left, BATCH)):
+    while batch := tuple(islice(left, BATCH[execution.sampler])):
         yield batch
 
 

@@ -16,7 +16,7 @@ draws the rest of the kept items' answers.
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -49,10 +49,7 @@ FATES = VERIFIED / "fates.parquet"
 FUNNEL = VERIFIED / "funnel.md"
 PICTURE = VERIFIED / "questions.png"
 METRICS = Path("metrics/verify.json")
-
-
-class TooFewError(InputError):
-    """A domain has too few verified questions to train on, or to test."""
+REMEDY = "Add documents (corpus.folder), raise synthesis.questions_per_domain, take a stronger writer or base model"
 
 
 @dataclass(frozen=True)
@@ -75,12 +72,12 @@ def run(params: Params) -> None:
         left, screened = screen(questions, survey(library.stream()), params.filtering, count)
         dealt = assign(left, library, params)
         fates, tally = [*screened, *dealt.dropped], Tally()
-        try:
-            examine(dealt.assignments, fates, tally, library, params)
-        except TooFewError:
-            report(tally.funnel(), fates, params.seed, tracker)  # it says where they went
-            raise
+        examine(dealt.assignments, fates, tally, library, params)
         report(tally.funnel(), fates, params.seed, tracker)
+        for line in shortages(tally, params):
+            print(line)
+        if not any(tally.number("train", domain, Outcome.KEPT) for domain in Domain):
+            raise InputError(f"no training question is left; {METRICS} says where they went. {REMEDY}")
 
 
 def read_synthesized(folder: Path) -> list[Question]:
@@ -99,7 +96,9 @@ def read_synthesized(folder: Path) -> list[Question]:
 
 def assign(questions: Sequence[Question], library: Library, params: Params) -> Dealt:
     """Deal the lengths, evenly per split and domain; those of one length follow one another, which samples best."""
-    lengths = run_batches(partial(EvidenceLengths, params, library), batches(questions), params.execution)
+    lengths = run_batches(
+        partial(EvidenceLengths, params, library), batches(questions, params.execution), params.execution
+    )
     shortest = dict(zip((one.id for one in questions), (each for batch in lengths for each in batch), strict=True))
     shares = answer_shares(questions)
     assignments: list[Assignment] = []
@@ -118,22 +117,19 @@ def assign(questions: Sequence[Question], library: Library, params: Params) -> D
 def examine(
     assignments: Sequence[Assignment], fates: list[Fate], tally: Tally, library: Library, params: Params
 ) -> None:
-    """Examine all, write what is kept, and add every fate to `fates` and `tally`.
-
-    Raises:
-        TooFewError: of a domain; then no item is written, but all fates are there.
-    """
+    """Examine all, write what is kept, and add every fate to `fates` and `tally`."""
     for fate in fates:
         tally.add(fate)
     with ExitStack() as stack, meter("verify", max(1, len(assignments))) as progress:
         writers = {split: stack.enter_context(item_writer(VERIFIED / f"{split}.parquet")) for split in SPLITS}
-        results = run_batches(partial(Verifier, params, library), batches(assignments), params.execution)
+        results = run_batches(
+            partial(Verifier, params, library), batches(assignments, params.execution), params.execution
+        )
         for batch in results:
             for examined in batch:
                 record(examined, tally, writers)
             fates += [examined.fate for examined in batch]
             progress.advance(len(batch), "questions")
-        check_domains(tally, params)
 
 
 def record(examined: Examined, tally: Tally, writers: Mapping[Split, RecordWriter[Item]]) -> None:
@@ -146,11 +142,10 @@ def record(examined: Examined, tally: Tally, writers: Mapping[Split, RecordWrite
         writers[examined.question.split].write([examined.item])
 
 
-def check_domains(tally: Tally, params: Params) -> None:
-    """Refuse a corpus too small to fill one training batch of a domain, or to test it.
+def shortages(tally: Tally, params: Params) -> Iterator[str]:
+    """A line for each domain with too few questions for one training batch, or none to test.
 
-    Raises:
-        TooFewError: names the domain, the count and the remedy.
+    The others are worth keeping all the same: curation refuses a domain without any before it is trained on.
     """
     weights = params.rl.domain_weights
     needs: tuple[tuple[Split, int], ...]
@@ -160,11 +155,9 @@ def check_domains(tally: Tally, params: Params) -> None:
         for split, need in needs:
             kept = tally.number(split, domain, Outcome.KEPT)
             if kept < need:
-                raise TooFewError(
+                yield (
                     f"domain {domain} has {kept} verified {split} questions of {tally.number(split, domain)} "
-                    f"synthesised and needs {need}; add documents to the corpus (corpus.folder), raise "
-                    f"synthesis.questions_per_domain, or set rl.domain_weights.{domain} to 0; "
-                    f"{METRICS} says where they went"
+                    f"synthesised and needs {need}. {REMEDY}, or set rl.domain_weights.{domain} to 0"
                 )
 
 

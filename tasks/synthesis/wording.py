@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.corpus.names import folded, mentions
+from tasks.corpus.names import folded, mentions, words
 from tasks.generation.base import Sampling
 from tasks.generation.chat import ChatModel, Request
 from tasks.generation.fencing import fenced
@@ -24,6 +24,10 @@ LEFT_OUT = "the wording leaves out a name or description that must be said"
 INCOMPLETE = "the wording does not express every fact in words of its own"
 FAULTS = (NO_QUESTION, NUMBERED, NAMED, LEFT_OUT, INCOMPLETE)
 PLAIN_KINDS: frozenset[RiddleKind] = frozenset({"triple", "path", "causal", "temporal"})
+FILLERS = frozenset(
+    "a an and are at be by did do does for from had has have how in is it its name of on or say tell that the this to"
+    " was were what when where which who whom whose why with".split()
+)
 _NUMBERED = re.compile(r"\[\d+\]")
 
 _TASK = """Word one question for readers who have only the documents from which these facts come.
@@ -95,7 +99,8 @@ def fault(riddle: Riddle, wording: Wording) -> str:
         return LEFT_OUT
     if len(wording.phrases) != len(riddle.lines) or not _apart(text, wording.phrases):
         return INCOMPLETE
-    return ""
+    expressed = all(_expresses(phrase, line) for phrase, line in zip(wording.phrases, riddle.lines, strict=True))
+    return "" if expressed else INCOMPLETE
 
 
 def _apart(text: str, phrases: Sequence[str]) -> bool:
@@ -106,6 +111,15 @@ def _apart(text: str, phrases: Sequence[str]) -> bool:
             return False
         left = left.replace(phrase, "\0", 1)
     return True
+
+
+def _expresses(phrase: str, line: Line) -> bool:
+    """Whether the phrase says more than its line's things, as what holds between them: "What is 1,170?" does not."""
+    subject, _, value = line
+    said = words(phrase)
+    for thing in (subject, value):
+        said = said.replace(words(thing), " ")
+    return not FILLERS.issuperset(said.split())
 
 
 def plain_words(riddle: Riddle) -> str:

@@ -124,6 +124,7 @@ class TestFullContext:
         with pytest.raises(InputError, match="stage2: domain reading_comprehension has no item among 0"):
             curate.run("stage2", params)
         assert not curate.CURATED.exists()
+        assert loaded == []  # before anything is asked
 
 
 class TestMemory:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,7 +18,7 @@ from tasks.filtering.examination import BATCH, Examined, batches, ground, robust
 from tasks.filtering.funnel import Outcome, Tally
 from tasks.filtering.trials import Examiner
 from tasks.generation import models
-from tasks.params import Params, load_params
+from tasks.params import LocalExecution, Params, load_params
 from tasks.records import UNTRIED, AnswerKind, Document, Domain, Item, Question, Split, Trials
 from tasks.tracking import NullTracker
 from tests.filtering.builders import DiceGenerator, RuleGenerator, WordTokenizer, document, item, question
@@ -184,14 +185,25 @@ class TestStage:
         assert {path.name: path.read_bytes() for path in verify.VERIFIED.iterdir()} == first
         assert set(first) == {f"{split}.parquet" for split in SPLITS} | {"fates.parquet", "funnel.md", "questions.png"}
 
-    def test_a_corpus_too_small_for_a_domain(self, params: Params, generator: RuleGenerator) -> None:
+    def test_a_corpus_too_small_for_a_domain(
+        self, params: Params, generator: RuleGenerator, capsys: pytest.CaptureFixture[str]
+    ) -> None:
         documents, questions = world()
         store(documents, [one for one in questions if one.split != "train"] + questions[:1])
-        with pytest.raises(InputError, match=r"reading_comprehension has 1 verified train .* needs 2; add doc"):
+        verify.run(params)
+        assert "reading_comprehension has 1 verified train questions of 1 synthesised and needs 2. Add doc" in (
+            capsys.readouterr().out
+        )
+        assert len(read("train")) == 1  # what there is, is kept
+
+    def test_a_corpus_that_leaves_nothing_to_train_on(self, params: Params, generator: RuleGenerator) -> None:
+        documents, questions = world()
+        store(documents, [one for one in questions if one.split != "train"])
+        with pytest.raises(InputError, match=r"no training question is left; metrics/verify\.json says where"):
             verify.run(params)
-        assert {path.name for path in verify.VERIFIED.iterdir()} == {"fates.parquet", "funnel.md", "questions.png"}
+        assert {path.name for path in verify.VERIFIED.iterdir()} > {"fates.parquet", "funnel.md", "questions.png"}
         rows = json.loads(verify.METRICS.read_text())["rows"]
-        assert sum(row["count"] for row in rows) == len([one for one in questions if one.split != "train"]) + 1
+        assert sum(row["count"] for row in rows) == len([one for one in questions if one.split != "train"])
 
     def test_nothing_synthesised(self, params: Params, generator: RuleGenerator) -> None:
         write_documents(verify.DOCUMENTS, world()[0])
@@ -199,9 +211,11 @@ class TestStage:
             verify.run(params)
 
 
-def test_batches_are_fixed() -> None:
-    assert [len(batch) for batch in batches(range(2 * BATCH + 1))] == [BATCH, BATCH, 1]
-    assert list(batches([])) == []
+@pytest.mark.parametrize("sampler", ["torch", "transformers", "vllm"])
+def test_batches_are_fixed(sampler: Literal["torch", "transformers", "vllm"]) -> None:
+    where, size = LocalExecution(type="local", sampler=sampler), BATCH[sampler]
+    assert [len(batch) for batch in batches(range(2 * size + 1), where)] == [size, size, 1]
+    assert list(batches([], where)) == []
 
 
 class TestGrounding:
@@ -302,4 +316,5 @@ def test_an_empty_funnel() -> None:
 
 def test_a_domain_without_weight_needs_no_questions(params: Params) -> None:
     weightless = params.rl.model_copy(update={"domain_weights": {Domain.MULTI_HOP: 0.0}})
-    verify.check_domains(Tally(), params.model_copy(update={"rl": weightless}))
+    assert list(verify.shortages(Tally(), params.model_copy(update={"rl": weightless}))) == []
+    assert list(verify.shortages(Tally(), params)) != []

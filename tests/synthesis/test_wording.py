@@ -25,7 +25,7 @@ RIDDLE = Riddle(
     gold="Ulm",
 )
 QUESTION = "Where was the founder of the maker of anvils born?"
-PHRASES = ["maker of anvils", "founder", "was"]
+PHRASES = ["maker of anvils", "founder", "born"]
 GOOD = json.dumps({"question": QUESTION, "phrases": PHRASES})
 
 
@@ -41,9 +41,11 @@ GOOD = json.dumps({"question": QUESTION, "phrases": PHRASES})
         ("Where was [2], founder of the maker of anvils, born?", PHRASES, wording.NUMBERED),
         ("Where was Ann Lee, founder of the maker of anvils, born?", PHRASES, wording.NAMED),
         ("Was the founder of the maker of anvils born in ULM?", PHRASES, wording.NAMED),
-        ("Where was the founder of the toolmaker born?", ["toolmaker", "founder", "was"], wording.LEFT_OUT),
+        ("Where was the founder of the toolmaker born?", ["toolmaker", "founder", "born"], wording.LEFT_OUT),
         (QUESTION, PHRASES[:2], wording.INCOMPLETE),
-        (QUESTION, ["maker of anvils", "owner", "was"], wording.INCOMPLETE),
+        (QUESTION, ["maker of anvils", "owner", "born"], wording.INCOMPLETE),
+        (QUESTION, ["maker of anvils", "founder", "Where was the"], wording.INCOMPLETE),  # says nothing
+        (QUESTION, ["of anvils", "founder", "born"], wording.INCOMPLETE),  # nor what anvils have to do with it
         (QUESTION, ["maker of anvils", "founder", "founder"], wording.INCOMPLETE),  # one word for two lines
         (QUESTION, ["maker of anvils", "founder", " "], wording.INCOMPLETE),
     ],
