@@ -30,6 +30,7 @@ PREFECT_PORT = 4200
 MLFLOW_PORT = 5000
 DEPLOYMENT = "local"
 LOGS = Path(".work/serve")
+RUNS_PAGE = "#/experiments?workflowType=machine_learning"  # MLflow opens for prompts and traces otherwise
 CHILD = Path(__file__).with_name("child.py")
 START_SECONDS = 180  # the first start makes two databases, on a machine that may be busy
 GRACE_SECONDS = 45  # the runner cancels its runs, which end their stages
@@ -109,7 +110,8 @@ def _served(prefect_port: int, mlflow_port: int) -> Iterator[dict[str, subproces
         form = f"{prefect}/deployments/deployment/{_deployment(prefect_port)}"
         print(f"Prefect   {prefect}")
         print(f"new run   {form}/run")
-        print(f"MLflow    {f'http://{HOST}:{mlflow_port}' if 'mlflow' in children else 'tracking.uri of params.yaml'}")
+        runs = f"http://{HOST}:{mlflow_port}/{RUNS_PAGE}"
+        print(f"MLflow    {runs if 'mlflow' in children else 'tracking.uri of params.yaml'}")
         print(f"logs      {LOGS}\nCtrl-C stops all of it.", flush=True)
         yield children
 
