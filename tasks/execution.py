@@ -8,6 +8,7 @@ each, so that never more than a few per worker are in flight.
 import os
 import socket
 import traceback
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 U = TypeVar("U")
+Inbox = deque[bytes]  # pickled results that have come and were not taken
 IN_FLIGHT = 4  # tasks per worker: one at work, one waiting, the rest behind a slow one whose turn it is
 STORE_BYTES = 256 * 2**20  # Ray's shared memory on this machine; it holds only what is in flight
 SECONDS_TO_ANSWER = 10.0
@@ -48,10 +50,9 @@ def run_batches(make_worker: Callable[[], Callable[[T], U]], tasks: Iterable[T],
 
 
 class Workers(Generic[T, U]):
-    """Workers that outlive a stream of tasks, so that a model is loaded once for many. One stream at a time.
+    """Workers that outlive a stream of tasks, so that a model is loaded once for many.
 
-    A stream that ends early, by an error or because the caller wants no more, ends the workers on Ray; the next stream
-    starts others.
+    Streams may be open side by side, and one may draw its tasks from the results of another.
     """
 
     def __init__(self, make_worker: Callable[[], Callable[[T], U]], execution: Execution) -> None:
@@ -60,27 +61,16 @@ class Workers(Generic[T, U]):
         self._execution = execution
         self._here = _Worker(make_worker)
         self._flow: _Flow | None = None
-        self._busy = False
 
     def run(self, tasks: Iterable[T]) -> Iterator[U]:
-        """As `run_batches`; the workers stay.
-
-        Raises:
-            RuntimeError: an earlier stream has not ended.
-        """
-        if self._busy:
-            raise RuntimeError("these workers are at another stream of tasks; take all results of that one first")
-        self._busy = True
-        try:
-            if isinstance(self._execution, RayExecution):
-                yield from self._on_ray(iter(tasks), self._execution)
-            else:
-                yield from map(self._here, tasks)
-        finally:
-            self._busy = False
+        """As `run_batches`; the workers stay."""
+        if isinstance(self._execution, RayExecution):
+            yield from self._on_ray(iter(tasks), self._execution)
+        else:
+            yield from map(self._here, tasks)
 
     def close(self) -> None:
-        """End the workers on Ray. What is no longer referred to ends by itself."""
+        """End the workers on Ray, with all streams. What is no longer referred to ends by itself."""
         if self._flow:
             self._flow.close()
             self._flow = None
@@ -90,16 +80,11 @@ class Workers(Generic[T, U]):
         if not first:
             return
         flow = self._flow = self._flow or _Flow(self._make_worker, execution)
-        complete = False
-        try:
-            waiting = flow.hand_over(first)
-            while waiting:
-                yield flow.result()
-                waiting += flow.hand_over(list(islice(tasks, 1))) - 1
-            complete = True
-        finally:
-            if not complete:  # results that nobody takes are on their way
-                self.close()
+        inbox: Inbox = deque()
+        waiting = flow.hand_over(first, inbox)
+        while waiting:
+            yield flow.result(inbox)
+            waiting += flow.hand_over(list(islice(tasks, 1)), inbox) - 1
 
 
 class _Worker(Generic[T, U]):
@@ -145,7 +130,7 @@ def _pickled(error: Exception) -> bytes:
 
 
 class _Flow:
-    """The queue into the workers on Ray, and the rows that come out."""
+    """The queue into the workers on Ray, and the rows that come out: each into the inbox of its stream."""
 
     def __init__(self, make_worker: Callable[[], Callable[[Any], Any]], execution: RayExecution) -> None:
         _connect(execution)
@@ -153,19 +138,23 @@ class _Flow:
 
         self._queue = Queue(actor_options={"num_cpus": 0})
         self._rows = _rows(make_worker, self._queue, execution)
+        self._owed: deque[Inbox] = deque()  # whose the next rows are
 
-    def hand_over(self, tasks: Sequence[Any]) -> int:
+    def hand_over(self, tasks: Sequence[Any], inbox: Inbox) -> int:
         """How many tasks that were."""
         from ray import cloudpickle
 
         self._queue.put_nowait_batch([cloudpickle.dumps(task) for task in tasks])
+        self._owed.extend([inbox] * len(tasks))
         return len(tasks)
 
-    def result(self) -> Any:
-        """The next in order; the worker's error, where it had one, is raised."""
+    def result(self, inbox: Inbox) -> Any:
+        """The stream's next in order; the worker's error, where it had one, is raised."""
         from ray import cloudpickle
 
-        result, error = cloudpickle.loads(next(self._rows)["result"][0])
+        while not inbox:
+            self._owed.popleft().append(next(self._rows)["result"][0])
+        result, error = cloudpickle.loads(inbox.popleft())
         if error is not None:
             raise error
         return result

@@ -139,14 +139,17 @@ def test_workers_serve_on_after_a_stream_that_ended_early(where: Execution, make
     workers.close()
 
 
-def test_workers_refuse_a_second_stream_in_a_first(make: Callable[[], Squares]) -> None:
-    workers = Workers(make, LOCAL)
-    first = workers.run([1, 2])
-    next(first)
-    with pytest.raises(RuntimeError, match="at another stream"):
-        next(workers.run([3]))
-    assert [square for square, _ in first] == [4]
-    assert [square for square, _ in workers.run([3])] == [9]
+def test_a_stream_may_feed_another_of_the_same_workers(where: Execution, make: Callable[[], Squares]) -> None:
+    """As a model's answer becomes its next question, with more of both than are in flight."""
+    workers = Workers(make, where)
+    numbers = range(100, 160)
+    squares = (square for square, _ in workers.run(numbers))
+    assert [fourth for fourth, _ in workers.run(squares)] == [number**4 for number in numbers]
+    beside = [iter(workers.run(range(start, start + 20))) for start in (20, 50)]
+    assert [(left[0], right[0]) for left, right in zip(*beside, strict=True)] == [
+        (number**2, (number + 30) ** 2) for number in range(20, 40)
+    ]
+    workers.close()
 
 
 class Unreadable(Exception):
