@@ -63,13 +63,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print("stopped")
 
 
-def serve_flow() -> None:
-    """Offer the recipe as a deployment and run what is asked for, one run at a time. Runs in the runner."""
+def serve_flow(parent: int) -> None:
+    """Offer the recipe as a deployment and run what is asked for, one run at a time. Runs in the runner.
+
+    `parent` is the process that started it: one that dies while this is loading can no longer be asked for.
+    """
     from prefect.types.entrypoint import EntrypointType
 
     from flows.post_training import post_training
 
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     post_training.serve(
         name=DEPLOYMENT,
         parameters={"request": PipelineRequest().model_dump(mode="json")},
@@ -105,7 +108,7 @@ def _served(prefect_port: int, mlflow_port: int) -> Iterator[dict[str, subproces
             start("mlflow", "-m", "mlflow", "ui", "--backend-store-uri", store, *options)
             _wait_until(lambda: _get(mlflow_port, "/health") is not None, children)
         _wait_until(lambda: _get(prefect_port, "/api/health") is not None, children)
-        start("runner", "-c", "from flows.serve import serve_flow; serve_flow()")
+        start("runner", "-c", f"from flows.serve import serve_flow; serve_flow({os.getpid()})")
         _wait_until(lambda: _deployment(prefect_port) is not None, children)
         form = f"{prefect}/deployments/deployment/{_deployment(prefect_port)}"
         print(f"Prefect   {prefect}")

@@ -11,6 +11,7 @@ os.environ.update(
 )
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ from tasks.params import Params, load_params
 
 settings.register_profile("machine is shared", deadline=None)  # no test depends on time
 settings.load_profile("machine is shared")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background of a shell; children would ignore it too
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CHECKOUT = Path(__file__).parents[1]
 LONGEST_FIRST = (  # of the files; begun late, one of them would keep a single process busy at the end

@@ -122,15 +122,16 @@ def test_a_child_that_ends_takes_all_along(served):
 
 def test_a_runner_that_hangs_without_its_server_is_killed_with_its_runs(scratch):
     runner = (
-        "import os, signal, subprocess, flows.serve\n"
+        "import os, signal, subprocess, sys, time, flows.serve\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "flows.serve.ORPHAN_SECONDS = 0.1\n"
         "print(os.getpid(), subprocess.Popen(['sleep', '99']).pid, flush=True)\n"
-        "flows.serve._end_with(os.getppid())\n"
+        "time.sleep(1)\n"  # the parent is gone before anybody looks for it
+        "flows.serve._end_with(int(sys.argv[1]))\n"
     )
     script = (
-        "import subprocess, sys\n"
-        f"subprocess.Popen([sys.executable, '-c', {runner!r}], start_new_session=True)\n"
+        "import os, subprocess, sys\n"
+        f"subprocess.Popen([sys.executable, '-c', {runner!r}, str(os.getpid())], start_new_session=True)\n"
         "sys.stdin.read()\n"
     )
     parent = subprocess.Popen(

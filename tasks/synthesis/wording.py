@@ -25,8 +25,8 @@ INCOMPLETE = "the wording does not express every fact in words of its own"
 FAULTS = (NO_QUESTION, NUMBERED, NAMED, LEFT_OUT, INCOMPLETE)
 PLAIN_KINDS: frozenset[RiddleKind] = frozenset({"triple", "path", "causal", "temporal"})
 FILLERS = frozenset(
-    "a an and are at be by did do does for from had has have how in is it its name of on or say tell that the this to"
-    " was were what when where which who whom whose why with".split()
+    "a an and are at be by did do does entity for from had has have how in is it its name of on one or say tell that"
+    " the thing this to was were what when where which who whom whose why with".split()
 )
 _NUMBERED = re.compile(r"\[\d+\]")
 
@@ -118,7 +118,8 @@ def _expresses(phrase: str, line: Line) -> bool:
     subject, _, value = line
     said = words(phrase)
     for thing in (subject, value):
-        said = said.replace(words(thing), " ")
+        if not _NUMBERED.fullmatch(thing):
+            said = said.replace(words(thing), " ")
     return not FILLERS.issuperset(said.split())
 
 

@@ -54,6 +54,25 @@ def test_words_must_keep_and_hide(question: str, phrases: list[str], reason: str
     assert fault(RIDDLE, Wording(question=question, phrases=phrases)) == reason
 
 
+@pytest.mark.parametrize(
+    ("question", "phrases", "reason"),
+    [
+        ("What is 1,170?", ["1,170"], wording.INCOMPLETE),
+        ("What is 1,170?", ["What is 1,170"], wording.INCOMPLETE),
+        ("Which is the one of 1,170?", ["Which is the one of 1,170"], wording.INCOMPLETE),
+        ("Who employs 1,170?", ["employs 1,170"], ""),
+        ("Which company has a staff of 1,170?", ["a staff of 1,170"], ""),
+        ("谁有1,170名员工？", ["1,170名员工"], ""),
+    ],
+)
+def test_a_value_alone_does_not_say_what_holds(question: str, phrases: list[str], reason: str) -> None:
+    hop = Triple("Staff", "1,170", "Nordsund Harbour Ferries", True, "d", 0, 1)
+    staff = replace(
+        RIDDLE, kind="triple", hops=(hop,), lines=(("[1]", "Staff", "1,170"),), keep=("1,170",), hide=(hop.target,)
+    )
+    assert fault(staff, Wording(question=question, phrases=phrases)) == reason
+
+
 def test_the_model_sees_neither_answer_nor_way_and_the_lines_are_fenced() -> None:
     text = prompt(RIDDLE)
     assert not any(name in text for name in RIDDLE.hide)
