@@ -24,7 +24,7 @@ LEFT_OUT = "the wording leaves out a name or description that must be said"
 INCOMPLETE = "the wording does not express every fact in words of its own"
 FAULTS = (NO_QUESTION, NUMBERED, NAMED, LEFT_OUT, INCOMPLETE)
 PLAIN_KINDS: frozenset[RiddleKind] = frozenset({"triple", "path", "causal", "temporal"})
-FILLERS = frozenset(
+FILLERS = frozenset(  # of English; what other languages say with words like these passes
     "a an and are at be by did do does entity for from had has have how in is it its name of on one or say tell that"
     " the thing this to was were what when where which who whom whose why with".split()
 )
